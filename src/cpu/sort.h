@@ -19,13 +19,13 @@ typedef struct fth__sort_group {
     int64_t step, value_step, order_step;
     fth_dtype dtype;
     bool descending, wants_value, wants_order;
-    void *scratch; /* fth__sort_room(n) bytes */
+    void *scratch; /* fth__sort_room(n, bytes of an element) */
 } fth__sort_group;
 
-/* 64 bytes of keys and 64 of places for each element. */
-static inline uint64_t fth__sort_room(int64_t n)
+/* A vector of keys for each element, and one of places where no key has room for its own. */
+static inline uint64_t fth__sort_room(int64_t n, int64_t size)
 {
-    return 128 * (uint64_t)n;
+    return (size == 8 ? 128 : 64) * (uint64_t)n;
 }
 
 typedef struct fth__sort_loops {

@@ -5,6 +5,7 @@
  * back, a key carries its position in its lowest bits: then all differ, and the network is stable.
  */
 #include "cpu/sort.h"
+#include "cpu/sort_key.h"
 #include "cpu/vec_loop.h"
 
 #include <string.h>
@@ -83,52 +84,26 @@ static void network_pairs(int64_t n, uint64_t *key, uint64_t *place)
 
 /* ---- keys ---- */
 
-/* How bits of a dtype become a key: bits of the largest finite number and infinity of reals. */
-typedef struct form {
-    bool real, has_sign;
-    uint64_t inf;
-} form;
-static const form forms[FTH_DTYPE_COUNT] = {[FTH_I32] = {.has_sign = true},
-                                            [FTH_I64] = {.has_sign = true},
-                                            [FTH_F16] = {.real = true, .inf = 0x7c00},
-                                            [FTH_BF16] = {.real = true, .inf = 0x7f80},
-                                            [FTH_F32] = {.real = true, .inf = 0x7f800000},
-                                            [FTH_F64] = {.real = true, .inf = 0x7ffull << 52}};
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above");
-
 #define KEYS(U, S)                                                                                 \
-    /* Bits to keys, in place; true: some of them are NaN or -0, and the keys mean nothing. */     \
-    static bool to_keys_##U(int64_t m, U *a, form f, bool descending)                              \
+    /* Bits to keys, in place; true: some of them are odd, and the keys mean nothing. */           \
+    static bool to_keys_##U(int64_t m, U *a, fth__key_rule r)                                      \
     {                                                                                              \
-        const U sign = (U)1 << (8 * sizeof(U) - 1), flip = descending ? (U) ~(U)0 : (U)0,          \
-                inf = (U)f.inf;                                                                    \
+        const U top = (U)((U)1 << (8 * sizeof(U) - 1)), inf = (U)r.inf, zero = (U)r.minus_zero,    \
+                always = (U)(r.sign ^ r.flip);                                                     \
         U odd = 0;                                                                                 \
-        if (f.real)                                                                                \
+        if (r.negative)                                                                            \
             for (int64_t i = 0; i < m; i++) {                                                      \
                 const U x = a[i], negative = (U)((S)x >> (8 * sizeof(U) - 1));                     \
-                odd |= (U)(((U)(x & (U)~sign) > inf) | (x == sign));                               \
-                a[i] = (U)(x ^ (negative | sign) ^ flip);                                          \
+                odd |= (U)(((U)(x & (U)~top) > inf) | (x == zero));                                \
+                a[i] = (U)(x ^ (negative | top) ^ (U)r.flip);                                      \
             }                                                                                      \
         else                                                                                       \
-            for (int64_t i = 0; i < m; i++) a[i] = (U)(a[i] ^ (f.has_sign ? sign : (U)0) ^ flip);  \
+            for (int64_t i = 0; i < m; i++) a[i] ^= always;                                        \
         return odd != 0;                                                                           \
     }                                                                                              \
-    static void from_keys_##U(int64_t m, U *a, form f, bool descending)                            \
+    static void from_keys_##U(int64_t m, U *a, fth__key_rule r)                                    \
     {                                                                                              \
-        const U sign = (U)1 << (8 * sizeof(U) - 1), flip = descending ? (U) ~(U)0 : (U)0;          \
-        for (int64_t i = 0; i < m; i++) {                                                          \
-            const U x = (U)(a[i] ^ flip), negative = (U) ~(U)((S)x >> (8 * sizeof(U) - 1));        \
-            a[i] = (U)(f.real ? x ^ (negative | sign) : x ^ (f.has_sign ? sign : (U)0));           \
-        }                                                                                          \
-    }                                                                                              \
-    /* One element, whatever it is: both zeros alike, NaN last. */                                 \
-    static inline U key_##U(U x, form f, bool descending)                                          \
-    {                                                                                              \
-        const U sign = (U)1 << (8 * sizeof(U) - 1), flip = descending ? (U) ~(U)0 : (U)0;          \
-        if (!f.real) return (U)(x ^ (f.has_sign ? sign : (U)0) ^ flip);                            \
-        if ((U)(x & (U)~sign) > (U)f.inf) return (U) ~(U)0;                                        \
-        if (x == sign) x = 0;                                                                      \
-        return (U)(x ^ ((U)((S)x >> (8 * sizeof(U) - 1)) | sign) ^ flip);                          \
+        for (int64_t i = 0; i < m; i++) a[i] = fth__unkey_##U(a[i], r);                            \
     }
 KEYS(uint8_t, int8_t)
 KEYS(uint16_t, int16_t)
@@ -137,15 +112,26 @@ KEYS(uint64_t, int64_t)
 
 /* ---- groups ---- */
 
+/* Whether lines, or results, lie side by side, so that a row of a vector is a piece of memory. */
+static bool side_by_side(const char *const *line, int64_t lines, int64_t size)
+{
+    for (int64_t l = 1; l < lines; l++)
+        if (line[l] != line[0] + l * size) return false;
+    return lines > 1;
+}
+
 /* Values alone; false: they have a NaN or -0. Columns without a line sort what lies there. */
 #define VALUES(U)                                                                                  \
-    static bool values_##U(const fth__sort_group *g, int64_t first)                                \
+    static void load_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a)             \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
-        const form f = forms[g->dtype];                                                            \
-        const int64_t lines = g->lines - first < LANES ? g->lines - first : LANES, n = g->n;       \
-        U *a = g->scratch;                                                                         \
+        const int64_t n = g->n;                                                                    \
         if (lines < LANES) memset(a, 0, (size_t)(n * VECTOR));                                     \
+        if (side_by_side(g->line + first, lines, sizeof(U))) {                                     \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                memcpy(a + i * LANES, g->line[first] + i * g->step, (size_t)lines * sizeof(U));    \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t l = 0; l < lines; l++) {                                                      \
             const char *p = g->line[first + l];                                                    \
             if (g->step == (int64_t)sizeof(U))                                                     \
@@ -155,9 +141,17 @@ KEYS(uint64_t, int64_t)
                 for (int64_t i = 0; i < n; i++)                                                    \
                     a[i * LANES + l] = *(const U *)(const void *)(p + i * g->step);                \
         }                                                                                          \
-        if (to_keys_##U(n * LANES, a, f, g->descending)) return false;                             \
-        network_##U(n, a);                                                                         \
-        from_keys_##U(n *LANES, a, f, g->descending);                                              \
+    }                                                                                              \
+    static void store_##U(const fth__sort_group *g, int64_t first, int64_t lines, const U *a)      \
+    {                                                                                              \
+        enum { LANES = VECTOR / sizeof(U) };                                                       \
+        const int64_t n = g->n;                                                                    \
+        if (side_by_side((const char *const *)g->value + first, lines, sizeof(U))) {               \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                memcpy(g->value[first] + i * g->value_step, a + i * LANES,                         \
+                       (size_t)lines * sizeof(U));                                                 \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t l = 0; l < lines; l++) {                                                      \
             char *p = g->value[first + l];                                                         \
             if (g->value_step == (int64_t)sizeof(U))                                               \
@@ -166,6 +160,18 @@ KEYS(uint64_t, int64_t)
                 for (int64_t i = 0; i < n; i++)                                                    \
                     *(U *)(void *)(p + i * g->value_step) = a[i * LANES + l];                      \
         }                                                                                          \
+    }                                                                                              \
+    static bool values_##U(const fth__sort_group *g, int64_t first)                                \
+    {                                                                                              \
+        enum { LANES = VECTOR / sizeof(U) };                                                       \
+        const fth__key_rule r = fth__key_rule_of(g->dtype, g->descending);                         \
+        const int64_t lines = g->lines - first < LANES ? g->lines - first : LANES;                 \
+        U *a = g->scratch;                                                                         \
+        load_##U(g, first, lines, a);                                                              \
+        if (to_keys_##U(g->n * LANES, a, r)) return false;                                         \
+        network_##U(g->n, a);                                                                      \
+        from_keys_##U(g->n *LANES, a, r);                                                          \
+        store_##U(g, first, lines, a);                                                             \
         return true;                                                                               \
     }
 VALUES(uint8_t)
@@ -188,14 +194,14 @@ VALUES(uint64_t)
     static void order_##U(const fth__sort_group *g, int64_t first)                                 \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(P) };                                                       \
-        const form f = forms[g->dtype];                                                            \
+        const fth__key_rule r = fth__key_rule_of(g->dtype, g->descending);                         \
         const int64_t lines = g->lines - first < LANES ? g->lines - first : LANES, n = g->n;       \
         P *a = g->scratch;                                                                         \
         if (lines < LANES) memset(a, 0, (size_t)(n * VECTOR));                                     \
         for (int64_t l = 0; l < lines; l++)                                                        \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const U x = *(const U *)(const void *)(g->line[first + l] + i * g->step);          \
-                a[i * LANES + l] = (P)key_##U(x, f, g->descending) << (SHIFT) | (P)i;              \
+                a[i * LANES + l] = (P)fth__key_##U(x, r) << (SHIFT) | (P)i;                        \
             }                                                                                      \
         network_##P(n, a);                                                                         \
         for (int64_t l = 0; l < lines; l++)                                                        \
@@ -211,14 +217,14 @@ _Static_assert(FTH__SORT_MOST == 1 << PLACE_BITS, "positions have their bits");
 
 static void order_uint64_t(const fth__sort_group *g, int64_t first)
 {
-    const form f = forms[g->dtype];
+    const fth__key_rule r = fth__key_rule_of(g->dtype, g->descending);
     const int64_t lines = g->lines - first < 8 ? g->lines - first : 8, n = g->n;
     uint64_t *key = g->scratch, *place = key + n * 8;
     if (lines < 8) memset(key, 0, (size_t)(2 * n * VECTOR));
     for (int64_t l = 0; l < lines; l++)
         for (int64_t i = 0; i < n; i++) {
             const char *p = g->line[first + l] + i * g->step;
-            key[i * 8 + l] = key_uint64_t(*(const uint64_t *)(const void *)p, f, g->descending);
+            key[i * 8 + l] = fth__key_uint64_t(*(const uint64_t *)(const void *)p, r);
             place[i * 8 + l] = (uint64_t)i;
         }
     network_pairs(n, key, place);

@@ -15,7 +15,7 @@ static void run(const fth__sort_loops *loops, fth_dtype t, const char *x, int64_
                 bool descending, char *value, int64_t *order)
 {
     const int64_t size = fth_dtype_size(t);
-    void *scratch = aligned_alloc(64, fth__sort_room(MOST));
+    void *scratch = aligned_alloc(64, fth__sort_room(MOST, 8));
     fth__sort_group g = {.n = n,
                          .lines = lines,
                          .step = size,

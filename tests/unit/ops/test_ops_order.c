@@ -199,6 +199,43 @@ static void check_long(fth_dtype t, const void *x, const char *got, const int64_
     free(seen);
 }
 
+/* Lines across memory, some at once and some left over: beside the same lines along memory. */
+static void sort_across(fth_dtype t, int64_t n, int64_t lines, bool down)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "y=%lld c=%lld", (long long)n, (long long)lines);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(21 + (uint64_t)n);
+    const fth_val v = t_noise(g, "x", t, "y c", &r);
+    fill_hard(t, t_data(v), n * lines, &r);
+    const int64_t bytes = n * lines * fth_dtype_size(t);
+    char *across = malloc((size_t)bytes), *along = malloc((size_t)bytes);
+    int64_t *order = malloc((size_t)(2 * n * lines) * sizeof *order), *other = order + n * lines;
+    const fth_val s = fth_sort(v, "y", down), turned = fth_sort(fth_layout(v, "c y"), "y", down);
+    t_eval(s, across);
+    t_eval(fth_layout(turned, "y c"), along);
+    SAME_BYTES(across, along, bytes);
+    t_eval(fth_out(s, 1), order);
+    t_eval(fth_layout(fth_out(turned, 1), "y c"), other);
+    SAME_BYTES(order, other, n * lines * (int64_t)sizeof *order);
+    free(across);
+    free(along);
+    free(order);
+    t_graph_free(g);
+}
+
+TEST(sort_of_lines_across_memory)
+{
+    t_cuts(2);
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        if (!ordered((fth_dtype)k)) continue;
+        sort_across((fth_dtype)k, 301, 21, k % 2);
+        sort_across((fth_dtype)k, 40, 37, !(k % 2));
+        sort_across((fth_dtype)k, 9001, 3, k % 2);
+    }
+    t_cuts(8);
+}
+
 static void try_long(fth_dtype t, bool down, int64_t n, int64_t k)
 {
     char axes[64];

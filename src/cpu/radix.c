@@ -1,0 +1,168 @@
+/* radix.c - lines in order by the digits of their keys, from the last digit to the first.
+ *
+ * All digits are counted in one reading; one in which every element agrees is skipped, so narrow
+ * ranges cost few passes. Where positions are wanted, only they travel, in 32 bits, and keys are
+ * looked up in the line; otherwise only keys do, and become elements again.
+ */
+#include "cpu/radix.h"
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "cpu/sort_key.h"
+
+#include <string.h>
+
+enum { BLOCK = 1 << 18 }; /* elements between checks for cancellation: about a millisecond */
+
+/* Counts become the places of the first of each digit. */
+static void sum_up(uint32_t *count, int digits, int64_t n)
+{
+    uint32_t at = 0;
+    for (int k = 0; k < digits; k++) {
+        const uint32_t here = count[k];
+        count[k] = at;
+        at += here;
+    }
+    FTH_ASSERT(at == (uint32_t)n);
+    (void)n;
+}
+
+/* Keys of one byte are counted, and written as often as they were there. */
+static void count_values(const fth__radix_line *l)
+{
+    const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
+    int64_t count[2][256] = {{0}}, at = 0; /* two: neighbours are often equal */
+    for (int64_t i = 0; i < l->n; i++)
+        count[i & 1][fth__key_uint8_t(*(const uint8_t *)(l->line + i * l->step), r)]++;
+    for (int k = 0; k < 256; k++) {
+        const int64_t times = count[0][k] + count[1][k];
+        const uint8_t x = fth__unkey_uint8_t((uint8_t)k, r);
+        if (l->value_step == 1)
+            memset(l->value + at, x, (size_t)times);
+        else
+            for (int64_t i = 0; i < times; i++)
+                *(uint8_t *)(l->value + (at + i) * l->value_step) = x;
+        at += times;
+    }
+}
+
+#define AT(U, l, i) (*(const U *)(const void *)((l)->line + (int64_t)(i) * (l)->step))
+#define DIGIT(key, d, BITS) ((key) >> ((d) * (BITS)) & ((1u << (BITS)) - 1))
+
+/* U: keys, of DIGITS digits of so many BITS: what they count fits the first cache. */
+#define DEFINE_ORDER(U, DIGITS, BITS)                                                              \
+    /* Positions `from` (NULL: as the elements lie) by digit d, into `to` or, NULL, the result. */ \
+    static void pass_##U(const fth__radix_line *l, fth__key_rule r, int d, uint32_t *place,        \
+                         const uint32_t *from, uint32_t *to)                                       \
+    {                                                                                              \
+        for (int64_t lo = 0; lo < l->n && !fth_team_cancelled(l->team); lo += BLOCK) {             \
+            const int64_t hi = fth__min_i64(lo + BLOCK, l->n);                                     \
+            for (int64_t k = lo; to && k < hi; k++) {                                              \
+                const uint32_t i = from ? from[k] : (uint32_t)k;                                   \
+                to[place[DIGIT(fth__key_##U(AT(U, l, i), r), d, BITS)]++] = i;                     \
+            }                                                                                      \
+            for (int64_t k = lo; !to && k < hi; k++) {                                             \
+                const int64_t i = from ? from[k] : k;                                              \
+                const U x = AT(U, l, i);                                                           \
+                const int64_t at = place[DIGIT(fth__key_##U(x, r), d, BITS)]++;                    \
+                if (l->value) *(U *)(void *)(l->value + at * l->value_step) = x;                   \
+                if (l->order) *(int64_t *)(void *)(l->order + at * l->order_step) = i;             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void order_##U(const fth__radix_line *l)                                                \
+    {                                                                                              \
+        const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
+        uint32_t count[DIGITS][1 << (BITS)] = {{0}}, *to = l->scratch, *other = to + l->n;         \
+        const uint32_t *from = NULL;                                                               \
+        int digit[DIGITS], digits = 0;                                                             \
+        for (int64_t i = 0; i < l->n; i++) {                                                       \
+            const U key = fth__key_##U(AT(U, l, i), r);                                            \
+            for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                    \
+        }                                                                                          \
+        const U first = fth__key_##U(AT(U, l, 0), r);                                              \
+        for (int d = 0; d < (DIGITS); d++) {                                                       \
+            if (count[d][DIGIT(first, d, BITS)] != (uint32_t)l->n) digit[digits++] = d;            \
+            sum_up(count[d], 1 << (BITS), l->n);                                                   \
+        }                                                                                          \
+        if (digits == 0) digit[digits++] = 0; /* all are equal: they stay */                       \
+        for (int k = 0; k < digits - 1; k++) {                                                     \
+            pass_##U(l, r, digit[k], count[digit[k]], from, to);                                   \
+            from = to;                                                                             \
+            to = other;                                                                            \
+            other = l->scratch == to ? to + l->n : l->scratch;                                     \
+        }                                                                                          \
+        if (fth_team_cancelled(l->team)) return; /* positions may be missing */                    \
+        pass_##U(l, r, digit[digits - 1], count[digit[digits - 1]], from, NULL);                   \
+    }
+
+#define DEFINE_VALUES(U, DIGITS, BITS)                                                             \
+    /* Zeros and NaNs with their own bits, in the order of the line. */                            \
+    static void restore_##U(const fth__radix_line *l, fth__key_rule r, const U *sorted)            \
+    {                                                                                              \
+        int64_t at[2] = {0, 0}; /* the first zero, the first NaN */                                \
+        for (int k = 0; k < 2; k++)                                                                \
+            for (int64_t left = l->n; left > 0;) {                                                 \
+                const int64_t half = left / 2, mid = at[k] + half;                                 \
+                const bool before = sorted[mid] < (k ? (U) ~(U)0 : fth__key_##U(0, r));            \
+                at[k] = before ? mid + 1 : at[k];                                                  \
+                left = before ? left - half - 1 : half;                                            \
+            }                                                                                      \
+        for (int64_t i = 0; i < l->n; i++) {                                                       \
+            const U x = AT(U, l, i);                                                               \
+            if (x == 0 || fth__is_odd_##U(x, r))                                                   \
+                *(U *)(void *)(l->value + at[x != 0 && x != (U)r.minus_zero]++ * l->value_step) =  \
+                    x;                                                                             \
+        }                                                                                          \
+    }                                                                                              \
+    static void values_##U(const fth__radix_line *l)                                               \
+    {                                                                                              \
+        const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
+        uint32_t count[DIGITS][1 << (BITS)] = {{0}};                                               \
+        U *a = l->scratch, *b = a + l->n;                                                          \
+        bool odd = false;                                                                          \
+        for (int64_t i = 0; i < l->n; i++) {                                                       \
+            const U x = AT(U, l, i), key = fth__key_##U(x, r);                                     \
+            odd |= fth__is_odd_##U(x, r);                                                          \
+            for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                    \
+            a[i] = key;                                                                            \
+        }                                                                                          \
+        for (int d = 0; d < (DIGITS); d++) {                                                       \
+            uint32_t *place = count[d];                                                            \
+            if (place[DIGIT(a[0], d, BITS)] == (uint32_t)l->n) continue;                           \
+            sum_up(place, 1 << (BITS), l->n);                                                      \
+            for (int64_t lo = 0; lo < l->n; lo += BLOCK) {                                         \
+                if (fth_team_cancelled(l->team)) return;                                           \
+                const int64_t hi = fth__min_i64(lo + BLOCK, l->n);                                 \
+                for (int64_t i = lo; i < hi; i++) b[place[DIGIT(a[i], d, BITS)]++] = a[i];         \
+            }                                                                                      \
+            U *other = a;                                                                          \
+            a = b;                                                                                 \
+            b = other;                                                                             \
+        }                                                                                          \
+        if (l->value_step == (int64_t)sizeof(U))                                                   \
+            for (int64_t i = 0; i < l->n; i++)                                                     \
+                ((U *)(void *)l->value)[i] = fth__unkey_##U(a[i], r);                              \
+        else                                                                                       \
+            for (int64_t i = 0; i < l->n; i++)                                                     \
+                *(U *)(void *)(l->value + i * l->value_step) = fth__unkey_##U(a[i], r);            \
+        if (odd) restore_##U(l, r, a);                                                             \
+    }
+
+DEFINE_ORDER(uint8_t, 1, 8)
+DEFINE_ORDER(uint16_t, 2, 8)
+DEFINE_ORDER(uint32_t, 3, 11)
+DEFINE_ORDER(uint64_t, 6, 11)
+DEFINE_VALUES(uint16_t, 2, 8)
+DEFINE_VALUES(uint32_t, 3, 11)
+DEFINE_VALUES(uint64_t, 6, 11)
+
+void fth__radix_sort(const fth__radix_line *l)
+{
+    typedef void sort_fn(const fth__radix_line *l);
+    static sort_fn *const of[9][2] = {[1] = {count_values, order_uint8_t},
+                                      [2] = {values_uint16_t, order_uint16_t},
+                                      [4] = {values_uint32_t, order_uint32_t},
+                                      [8] = {values_uint64_t, order_uint64_t}};
+    if (l->n > 0) of[fth_dtype_size(l->dtype)][l->order != NULL](l);
+}

@@ -1,0 +1,26 @@
+/* radix.h - one line put in order by the digits of its keys, stable, in time that depends on its
+ * length alone. */
+#ifndef FTH_CPU_RADIX_H
+#define FTH_CPU_RADIX_H
+
+#include <fathom/op.h>
+
+typedef struct fth__radix_line {
+    const char *line;
+    char *value, *order;                     /* NULL: not wanted; positions are i64 */
+    int64_t n, step, value_step, order_step; /* steps in bytes; n < 2^32 */
+    fth_dtype dtype;
+    bool descending;
+    void *scratch;  /* fth__radix_room bytes */
+    fth_team *team; /* asked whether the run is cancelled */
+} fth__radix_line;
+
+/* Workspace, at most twice the bytes of the line: two arrays of positions or of keys; where one
+ * digit is all, none. */
+static inline uint64_t fth__radix_room(int64_t n, int64_t size)
+{
+    return size == 1 ? 0 : 2 * (uint64_t)n * (uint64_t)size;
+}
+void fth__radix_sort(const fth__radix_line *l);
+
+#endif
