@@ -11,16 +11,18 @@
 #include <math.h>
 
 enum {
-    PIECE = 1024, /* bytes compared with the extreme so far before a jump */
-    BRIEF = 32,   /* elements that one loop with positions is done with sooner */
-    COLS = 4096,  /* bytes of columns whose extremes are held together, in the first cache */
-    ROWS = 4      /* rows joined between a load and a store of the extremes */
+    PIECE = 1 << 14, /* bytes compared with the extreme so far before a jump: read again, they are
+                        in the first cache */
+    STEP = 256,      /* elements looked at for the extreme before a jump */
+    BRIEF = 32,      /* elements that one loop with positions is done with sooner */
+    COLS = 4096,     /* bytes of columns whose extremes are held together, in the first cache */
+    ROWS = 4         /* rows joined between a load and a store of the extremes */
 };
 
 #define MORE(x, m) ((x) > (m))
 #define LESS(x, m) ((x) < (m))
 #define IS_NAN(x) ((x) != (x))
-#define NEVER(x) false
+#define NEVER(x) ((void)(x), false)
 /* Of two at once, by one comparison. */
 #define ODD_TWO(ODD, x, y) ODD##_TWO(x, y)
 #define IS_NAN_TWO(x, y) __builtin_isunordered(x, y)
@@ -137,6 +139,21 @@ static inline int64_t key_f64(double x)
 #define AT_MOST(BITS, x, m) fth_f##BITS##v_le(x, m)
 #define AT_LEAST(BITS, x, m) fth_f##BITS##v_le(m, x)
 
+/* Position of the first of n elements of which FOUND is true; there is one. */
+#define FIND(n, v, U, FOUND)                                                                       \
+    {                                                                                              \
+        int64_t at = 0;                                                                            \
+        for (int64_t step = STEP; step >= STEP / 8; step /= 8)                                     \
+            for (; at + step <= (n); at += step) {                                                 \
+                U any = 0;                                                                         \
+                for (int64_t k = 0; k < step; k++) any |= (U)(FOUND((v)[at + k]));                 \
+                if (any) break;                                                                    \
+            }                                                                                      \
+        while (at < (n)-1 && !(FOUND((v)[at]))) at++;                                              \
+        return at;                                                                                 \
+    }
+#define IS_BEST(x) ((x) == best)
+
 /* W: as wide as T, for truths and positions of a vector. */
 #define LOOPS(fn, T, U, W, BEFORE, BETTER, ODD, ZERO)                                              \
     static bool row_##fn(int64_t n, const void *v, void *wide)                                     \
@@ -146,7 +163,9 @@ static inline int64_t key_f64(double x)
         *(W *)wide = nan ? (W)NAN : (W)m;                                                          \
         return nan || !ZERO(m);                                                                    \
     }                                                                                              \
-    static int64_t where_##fn(int64_t n, const void *v_, void *wide)                               \
+    static int64_t find_##fn(int64_t n, const T *v, T best)                                        \
+        FIND(n, v, U, IS_BEST) static int64_t find_odd_##fn(int64_t n, const T *v)                 \
+            FIND(n, v, U, ODD) static int64_t where_##fn(int64_t n, const void *v_, void *wide)    \
     {                                                                                              \
         const T *v = v_;                                                                           \
         T best = v[0];                                                                             \
@@ -164,7 +183,7 @@ static inline int64_t key_f64(double x)
             best = m;                                                                              \
             at = i;                                                                                \
         }                                                                                          \
-        while (at < n - 1 && !(nan ? ODD(v[at]) : v[at] == best)) at++;                            \
+        at += nan ? find_odd_##fn(n - at, v + at) : find_##fn(n - at, v + at, best);               \
         *(W *)wide = (W)v[at];                                                                     \
         return at;                                                                                 \
     }                                                                                              \
