@@ -123,6 +123,7 @@ void bench_device(bench *b);
 
 void bench_elementwise(bench *b);
 void bench_filter(bench *b);
+void bench_sharpest(bench *b);
 void bench_order(bench *b);
 void bench_product(bench *b);
 void bench_cholesky(bench *b);

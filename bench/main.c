@@ -31,6 +31,7 @@ static void on_the_cpu(bench *b)
 {
     bench_elementwise(b);
     bench_filter(b);
+    bench_sharpest(b);
     bench_order(b);
     bench_product(b);
     bench_cholesky(b);
