@@ -89,8 +89,7 @@ void bench_sharpest(bench *b)
                   .out = bench_array((uint64_t)pixels * 2),
                   .taps = bench_array(4096),
                   .smooth = bench_array(4096)};
-    for (int64_t i = 0; i < n; i++)
-        s.in[i] = (uint16_t)(((uint64_t)i * 0x9E3779B97F4A7C15u) >> 50);
+    for (int64_t i = 0; i < n; i++) s.in[i] = (uint16_t)(((uint64_t)i * 0x9E3779B97F4A7C15u) >> 50);
     bench_fill_f32(s.taps, TAPS, 2, 0.0f, 0.2f);
     bench_fill_f32(s.smooth, SMOOTH, 3, 0.0f, 0.2f);
     run_case(b, &s, "sharpest", FTH_BORDER_ZERO, "constant", 0);

@@ -2,7 +2,7 @@
 #ifndef FTH_BASE_BITS_H
 #define FTH_BASE_BITS_H
 
-#include "base/both.h"
+#include "base/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +15,6 @@ static inline bool fth__is_pow2_u64(uint64_t v)
 static inline bool fth__is_aligned(const void *p, uint64_t unit)
 {
     return ((uintptr_t)p & (unit - 1)) == 0;
-}
-/* Spread the bits of an address or a counter over 64 bits (splitmix's finalizer). */
-static inline FTH__BOTH uint64_t fth__mix_u64(uint64_t v)
-{
-    v = (v ^ (v >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    v = (v ^ (v >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return v ^ (v >> 31);
 }
 
 #endif

@@ -169,6 +169,7 @@ static void find_used(fth__vm *vm)
     for (int i = 0; i < n_out; i++) vm->used[vm->n_used++] = FTH_PROGRAM_INPUTS + i;
     if (vm->tail.state) vm->used[vm->n_used++] = FTH__VM_STATE;
     for (int i = 0; i < vm->n_looks; i++) vm->used[vm->n_used++] = FTH__VM_LOOKS + i;
+    for (int i = 0; i < vm->p->n_made; i++) vm->used[vm->n_used++] = FTH__VM_MADE + i;
 }
 
 static void move_last(int64_t *of, int dim, int last)
@@ -217,6 +218,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     if (vm->tail.state)
         fth__fused_strides(p, &node->out[0], &call->state[0], vm->stride[FTH__VM_STATE]);
     fth__looks_init(vm, origin);
+    fth__made_init(vm, origin);
     find_used(vm);
     turn_tail(vm);
     const bool along = vm->tail_at >= 0 && vm->tail_at == vm->n_dims - 1;
@@ -361,7 +363,7 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
             w->at[i] = from;
         else if (r->place == FTH__AT_CELL)
             fth__cell_load((fth_dtype)vm->p->reg_dtype[i], from, &w->cell[i]);
-        else
+        else if (r->place == FTH__AT_SLOT)
             bring(w, i, from, rows, cols);
     }
     if (vm->tail.dim < 0)
@@ -373,6 +375,10 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
     for (int i = 0; i < vm->n_steps; i++) {
         const fth__step *s = &vm->step[i];
         fetch_ahead(w, i, n);
+        if (s->op == FTH__INSTR_MAKE) {
+            fth__make_block(w, s, spot, rows, cols);
+            continue;
+        }
         const void *src[3] = {w->at[s->src[0]], s->src[1] < 0 ? NULL : w->at[s->src[1]],
                               s->src[2] < 0 ? NULL : w->at[s->src[2]]};
         void *dst = w->at[s->dst];
@@ -508,10 +514,12 @@ static bool only_copies(const fth__program *p)
 fth_status fth__vm_run(const fth_call *call, const fth__program *p)
 {
     fth__vm vm;
+    _Atomic(uintptr_t) fault = UINTPTR_MAX;
     if (!fth__vm_init(&vm, call, p))
         return FTH_FAIL(call->err, FTH_E_INTERNAL,
                         "fused: %d blocks are alive at once, %d were planned", vm.n_slots,
                         vm.n_slots_given);
+    vm.fault = &fault;
     for (int k = 0; k < vm.n_dims; k++)
         if (vm.extent[k] == 0 && k != vm.tail_at) return FTH_OK;
     if (vm.tail_at >= 0)
@@ -520,7 +528,7 @@ fth_status fth__vm_run(const fth_call *call, const fth__program *p)
         run_copy(&vm);
     else
         run_map(&vm);
-    return FTH_OK;
+    return fth__row_status(&vm);
 }
 
 static uint64_t scratch(const fth_call *call)

@@ -12,16 +12,22 @@
 #include "cpu/vec.h"
 #include "ops/fused.h"
 
+#include <stdatomic.h>
+
 enum {
     FTH__VM_REGS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + 2 * FTH_PROGRAM_INSTRS,
     FTH__VM_STEPS = 3 * FTH_PROGRAM_INSTRS,
     FTH__VM_STATE = FTH_PROGRAM_INPUTS + FTH_PROGRAM_OUTS,
     FTH__VM_LOOKS = FTH__VM_STATE + 1,
-    FTH__VM_ARRAYS = FTH__VM_LOOKS + FTH_PROGRAM_VIEWS /* inputs, outputs, state, looks */
+    FTH__VM_MADE = FTH__VM_LOOKS + FTH_PROGRAM_VIEWS,
+    FTH__VM_ARRAYS = FTH__VM_MADE + FTH_PROGRAM_MADE /* inputs, outputs, state, looks, made */
 };
+/* Steps that are no operation of elementwise.def: besides FTH__INSTR_CAST and FTH__INSTR_MAKE. */
+enum { FTH__STEP_FILL = -2, FTH__STEP_PAIR = -3 };
 
-/* An axis of an input that a view reads beyond its ends, or divides. Its raw index is moved along
- * with the arrays, as if it were an offset: array FTH__VM_LOOKS + its number. */
+/* An axis of an input that a view reads beyond its ends, or divides, or of which an index chooses
+ * rows. Its raw index is moved along with the arrays, as if it were an offset: array FTH__VM_LOOKS
+ * + its number. Of rows the index is read. */
 typedef struct fth__look {
     const fth__view_axis *view;
     int64_t size;           /* of the axis */
@@ -49,7 +55,8 @@ typedef struct fth__reg {
 typedef struct fth__step {
     fth__vec_fn *run;
     fth__vec_fn *round; /* on the result afterwards; may be NULL */
-    int16_t op;         /* fth_ew, or less than 0 for casts and fills */
+    int16_t op;         /* fth_ew, or less than 0 */
+    int16_t made;       /* with FTH__INSTR_MAKE: which one */
     int16_t dst;
     int16_t src[3];
     bool once; /* one element, not a block */
@@ -91,6 +98,8 @@ typedef struct fth__vm {
     fth__step step[FTH__VM_STEPS];
     fth__cell constant[FTH_PROGRAM_CONSTS];
     uint64_t slot_bytes, worker_bytes;
+    /* Of all workers: the first element of an index that is beyond its axis; UINTPTR_MAX: none. */
+    _Atomic(uintptr_t) *fault;
 } fth__vm;
 
 typedef struct fth__worker {
@@ -119,6 +128,19 @@ bool fth__is_looked_after(const fth__vm *vm, int i);
 bool fth__is_beyond(const fth__vm *vm, int i, const fth__spot *spot, int64_t rows, int64_t cols);
 void fth__bring_view(const fth__vm *vm, int i, const fth__spot *spot, int64_t rows, int64_t cols,
                      char *to);
+/* fused_rows.c: n elements of input i from column c on of a row of a block, of rows that an index
+ * chooses by look l: its element for the first of them at `index`, `step` from one to the next;
+ * the input's elements lie from `from` on, `col` apart, in row 0. */
+void fth__bring_rows(const fth__vm *vm, int l, int64_t n, const char *index, int64_t step,
+                     const char *from, int64_t col, char *to);
+/* Where look l of rows is read for an element of the index; -1: it is not. */
+int64_t fth__row_at(const fth__vm *vm, int l, const char *index);
+/* What the walk found wrong. */
+fth_status fth__row_status(const fth__vm *vm);
+/* Values that the program makes itself. */
+void fth__made_init(fth__vm *vm, const int64_t *origin);
+void fth__make_block(const fth__worker *w, const fth__step *s, const fth__spot *spot, int64_t rows,
+                     int64_t cols);
 /* Compute one block at `spot`; every register is then in w->at. */
 void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
 void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-enum { OP_FILL = -2, OP_PAIR = -3 };
-
 static bool is_half(fth_dtype t)
 {
     return t == FTH_F16 || t == FTH_BF16;
@@ -47,11 +45,14 @@ static bool is_uniform(const fth__vm *vm, int array)
            (vm->rows == 1 || row_stride(vm, array) == 0);
 }
 
-/* No view of the input divides an index: strides say where its elements are. */
+/* No view of the input divides an index, or takes it from memory: strides say where its elements
+ * are. */
 static bool has_strides(const fth__vm *vm, int i)
 {
     for (int l = 0; l < vm->n_looks; l++)
-        if (vm->look[l].view->in == i && vm->look[l].view->div != 1) return false;
+        if (vm->look[l].view->in == i &&
+            (vm->look[l].view->div != 1 || vm->look[l].view->rows >= 0))
+            return false;
     return true;
 }
 
@@ -65,7 +66,9 @@ static void place_operands(fth__vm *vm)
         fth__reg *r = &vm->reg[i];
         *r = (fth__reg){
             .dtype = (uint8_t)fth__vec_dtype(t), .index = (int16_t)i, .last = -1, .slot = -1};
-        if (!has_strides(vm, i))
+        if (p->n_views > 0 && !fth__program_reads(p, i))
+            r->place = FTH__AT_NONE; /* the index of rows */
+        else if (!has_strides(vm, i))
             r->place = FTH__AT_SLOT;
         else if (is_uniform(vm, i))
             r->place = is_half(t) ? FTH__AT_CELL : FTH__AT_SCALAR;
@@ -91,7 +94,7 @@ static int16_t fill(fth__vm *vm, int16_t r)
     FTH_ASSERT(vm->n_regs < FTH__VM_REGS && vm->n_steps < FTH__VM_STEPS);
     const int16_t block = (int16_t)vm->n_regs++;
     vm->reg[block] = (fth__reg){vm->reg[r].dtype, FTH__AT_SLOT, -1, -1, -1};
-    vm->step[vm->n_steps++] = (fth__step){.op = OP_FILL, .dst = block, .src = {r, -1, -1}};
+    vm->step[vm->n_steps++] = (fth__step){.op = FTH__STEP_FILL, .dst = block, .src = {r, -1, -1}};
     return block;
 }
 
@@ -194,13 +197,30 @@ static bool join_pair(fth__vm *vm, fth__step *s, fth_dtype t, const int *uses)
     const int form = (b >= 0 && is_one(vm, b) ? 2 : 0) + (c >= 0 && is_one(vm, c) ? 1 : 0);
     if (!pair->run[form]) return false;
     fth__step *joined = &vm->step[vm->n_steps - 1];
-    *joined =
-        (fth__step){.run = pair->run[form], .op = OP_PAIR, .dst = s->dst, .src = {f->src[0], b, c}};
+    *joined = (fth__step){
+        .run = pair->run[form], .op = FTH__STEP_PAIR, .dst = s->dst, .src = {f->src[0], b, c}};
     return true;
+}
+
+/* Where it is the same all over a block, one of it. */
+static void add_made(fth__vm *vm, const fth__instr *in)
+{
+    const bool once = is_uniform(vm, FTH__VM_MADE + in->from);
+    vm->reg[in->dst].place = once ? FTH__AT_CELL : FTH__AT_SLOT;
+    FTH_ASSERT(vm->n_steps < FTH__VM_STEPS);
+    vm->step[vm->n_steps++] = (fth__step){.op = FTH__INSTR_MAKE,
+                                          .made = in->from,
+                                          .dst = in->dst,
+                                          .src = {in->src[0], in->src[1], -1},
+                                          .once = once};
 }
 
 static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
 {
+    if (in->op == FTH__INSTR_MAKE) {
+        add_made(vm, in);
+        return;
+    }
     const fth_dtype from = fth__vec_dtype((fth_dtype)in->from), to = (fth_dtype)in->to;
     fth__step s = {
         .op = in->op, .dst = in->dst, .src = {in->src[0], in->src[1], in->src[2]}, .once = true};

@@ -2,8 +2,9 @@
  *
  * The planner makes a program from a chain of map, cast and expand nodes, with at most one
  * reduction at the tail; the "fused" operation carries it as its attribute. Inputs may be read
- * through views: windows, slices and the like. Registers are numbered inputs first, then constants,
- * then temporaries. A program knows nothing of memory.
+ * through views: windows, slices, rows that an index chooses; indices and random numbers are made
+ * where they are used. Registers are numbered inputs first, then constants, then temporaries. A
+ * program knows nothing of memory.
  */
 #ifndef FTH_GRAPH_PROGRAM_H
 #define FTH_GRAPH_PROGRAM_H
@@ -19,36 +20,52 @@ enum {
     FTH_PROGRAM_OUTS = 8,
     FTH_PROGRAM_CONSTS = 24,
     FTH_PROGRAM_INSTRS = 48,
-    FTH_PROGRAM_VIEWS = 8
+    FTH_PROGRAM_VIEWS = 8, /* axes that are viewed, and values that are made, together */
+    FTH_PROGRAM_MADE = 4
 };
 
 /* How a program reads axis `dim` of input `in` where that is not index by index along the axis of
  * its name: floor((mul * i + tap_mul * t + add) / div), with i and t the indices of two axes of the
- * space. What lies beyond the ends of the axis is up to the border. */
+ * space. What lies beyond the ends of the axis is up to the border. With `rows`, i is an element of
+ * input `rows` instead, the index of a gather, and there is neither t nor a division. */
 typedef struct fth__view_axis {
     double fill; /* beyond the ends, with FTH_BORDER_ZERO */
     int64_t mul, tap_mul, add, div;
+    int64_t limit; /* with `rows`: elements of the indexed axis, beyond which i is an error */
+    const fth_node *gather; /* which says so */
     int16_t in, dim;
     int16_t along, tap; /* axes of the space; -1: none */
     int16_t border;     /* ops/border.h */
-    int16_t zero[3];
+    int16_t rows;       /* an input; -1: none */
+    int16_t gather_dim; /* the indexed axis of its operand */
+    int16_t zero;
 } fth__view_axis;
 
+/* A value that is no operand: at every place of the space the number n = add + the sum of step[k] *
+ * index along axis k, or the random number of that counter. */
+typedef struct fth__made {
+    int32_t kind; /* fth_random_kind, or FTH__MADE_INDEX */
+    int32_t zero;
+    int64_t stream;
+    int64_t add, step[FTH_MAX_AXES];
+} fth__made;
+enum { FTH__MADE_INDEX = -1 };
+
 typedef struct fth__instr {
-    int16_t op;     /* fth_ew, or FTH__INSTR_CAST */
-    uint8_t from;   /* dtype of the operands (of the second for SELECT) */
+    int16_t op; /* fth_ew, FTH__INSTR_CAST, or FTH__INSTR_MAKE: of src[0] seed, src[1] iteration */
+    uint8_t from;   /* dtype of the operands (of the second for SELECT); MAKE: which one of made */
     uint8_t to;     /* dtype of the result */
     int16_t dst;    /* register */
     int16_t src[3]; /* registers; -1: none */
 } fth__instr;
-enum { FTH__INSTR_CAST = -1 };
+enum { FTH__INSTR_CAST = -1, FTH__INSTR_MAKE = -4 };
 
 typedef struct fth__program {
     /* Iteration space: axes in layout order; inputs have a subset of them. */
     int32_t n_axes;
     fth_axis_id axis[FTH_MAX_AXES];
     int64_t size[FTH_MAX_AXES];
-    int32_t n_in, n_const, n_instr, n_reg, n_out, n_views;
+    int32_t n_in, n_const, n_instr, n_reg, n_out, n_views, n_made;
     uint8_t reg_dtype[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];
     fth_c128 constant[FTH_PROGRAM_CONSTS];    /* reals use re */
     int64_t constant_i64[FTH_PROGRAM_CONSTS]; /* bool and integers */
@@ -58,6 +75,7 @@ typedef struct fth__program {
     int32_t tail_dim;
     int32_t tail_red;                       /* fth_red */
     fth__view_axis view[FTH_PROGRAM_VIEWS]; /* by input */
+    fth__made made[FTH_PROGRAM_MADE];
 } fth__program;
 
 /* A node with room for the operands of a program. The node points into the struct: it is cleared

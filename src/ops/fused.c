@@ -9,7 +9,9 @@
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
+#include "ops/indexing.h"
 #include "ops/join.h"
+#include "ops/random.h"
 #include "ops/vecmath.h"
 #include "ops/view.h"
 
@@ -84,7 +86,7 @@ __attribute__((unused)) static bool is_sound(const fth__program *p)
                  p->n_instr <= FTH_PROGRAM_INSTRS;
     for (int i = 0; sound && i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
-        sound = in->src[0] >= 0 && in->dst == set;
+        sound = (in->src[0] >= 0 || in->op == FTH__INSTR_MAKE) && in->dst == set;
         for (int k = 0; k < 3; k++) sound = sound && in->src[k] < set;
         set++;
     }
@@ -246,6 +248,20 @@ void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile
     }
 }
 
+fth_status fth__rows_fail(const fth_call *call, const fth__view_axis *v, const int64_t *place,
+                          int64_t found)
+{
+    const fth__program *p = call->node->attr;
+    const fth_desc *d = &v->gather->in[1];
+    int64_t at[FTH_MAX_AXES];
+    for (int k = 0; k < d->n_axes; k++) {
+        const fth__view_axis *axis = fth__view_find(p, v->rows, k);
+        at[k] = axis ? fth__view_raw(axis, place) : place[space_dim(p, d->axis[k])];
+    }
+    return fth__index_fail_at(v->gather, 1, at, found, v->gather->in[0].axis[v->gather_dim],
+                              v->limit, call->err);
+}
+
 int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i,
                               const int64_t *origin, int64_t *stride)
 {
@@ -261,6 +277,8 @@ int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i
         const fth__view_axis *v = fth__view_find(p, i, dim);
         if (!v) {
             stride[space_dim(p, d->axis[dim])] += t->stride[dim];
+        } else if (v->rows >= 0) {
+            first -= t->origin[dim] * t->stride[dim]; /* of row 0, which the tile may not have */
         } else if (v->div == 1) {
             if (v->along >= 0) stride[v->along] += v->mul * t->stride[dim];
             if (v->tap >= 0) stride[v->tap] += v->tap_mul * t->stride[dim];
@@ -276,6 +294,8 @@ static double flops(const fth_call *call)
     int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
     fth__fused_extent(p, call, extent, origin);
     double n = (double)(p->n_instr + (p->tail_dim >= 0));
+    for (int i = 0; i < p->n_made; i++)
+        if (p->made[i].kind != FTH__MADE_INDEX) n += FTH__RANDOM_FLOPS;
     for (int k = 0; k < p->n_axes; k++) n *= (double)extent[k];
     return n;
 }
@@ -292,6 +312,7 @@ typedef struct machine {
     int64_t state_stride[FTH_MAX_AXES];
     int64_t index[FTH_MAX_AXES];
     fth__cell reg[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];
+    fth_status status;
 } machine;
 
 static int64_t offset(const machine *m, const int64_t *stride)
@@ -301,8 +322,10 @@ static int64_t offset(const machine *m, const int64_t *stride)
     return at;
 }
 
+static int64_t index_of(machine *m, const fth__view_axis *v, const int64_t *global);
+
 /* The element of a viewed input, which the border's number takes the place of beyond its ends. */
-static void load_viewed(machine *m, int i)
+static void load_viewed(machine *m, int i, fth__cell *to)
 {
     const fth_desc *d = &m->call->node->in[i];
     const fth_tile *tile = &m->call->in[i];
@@ -311,18 +334,53 @@ static void load_viewed(machine *m, int i)
     for (int k = 0; k < m->p->n_axes; k++) global[k] = m->origin[k] + m->index[k];
     for (int dim = 0; dim < d->n_axes; dim++) {
         const fth__view_axis *v = fth__view_find(m->p, i, dim);
-        const int64_t index = v ? fth__view_at(v, d->size[dim], fth__view_raw(v, global))
-                                : global[space_dim(m->p, d->axis[dim])];
+        const int64_t index = v ? index_of(m, v, global) : global[space_dim(m->p, d->axis[dim])];
         if (index < 0) {
             fth__cell memory = {0};
             fth__store(t, &memory, fth__wide_of(t, v->fill));
-            fth__cell_load(t, &memory, &m->reg[i]);
+            fth__cell_load(t, &memory, to);
             return;
         }
         FTH_ASSERT(index >= tile->origin[dim] && index < tile->origin[dim] + tile->extent[dim]);
         at += (index - tile->origin[dim]) * tile->stride[dim];
     }
-    fth__cell_load(t, (const char *)tile->data + at * fth_dtype_size(t), &m->reg[i]);
+    fth__cell_load(t, (const char *)tile->data + at * fth_dtype_size(t), to);
+}
+
+/* Where the axis is read; -1: beyond its ends. */
+static int64_t index_of(machine *m, const fth__view_axis *v, const int64_t *global)
+{
+    const int64_t n = m->call->node->in[v->in].size[v->dim];
+    if (v->rows < 0) return fth__view_at(v, n, fth__view_raw(v, global));
+    fth__cell c;
+    load_viewed(m, v->rows, &c);
+    const int64_t row = m->p->reg_dtype[v->rows] == FTH_I64 ? c.i64 : c.i32;
+    if (row >= 0 && row < v->limit) return fth__view_at(v, n, v->mul * row + v->add);
+    if (m->status == FTH_OK) m->status = fth__rows_fail(m->call, v, global, row);
+    return -1;
+}
+
+static uint64_t counter_of(const machine *m, const fth__made *made)
+{
+    uint64_t n = (uint64_t)made->add;
+    for (int k = 0; k < m->p->n_axes; k++)
+        n += (uint64_t)(m->origin[k] + m->index[k]) * (uint64_t)made->step[k];
+    return n;
+}
+
+static void make_element(machine *m, const fth__instr *in)
+{
+    const fth__made *made = &m->p->made[in->from];
+    const uint64_t n = counter_of(m, made);
+    if (made->kind == FTH__MADE_INDEX) {
+        m->reg[in->dst].i64 = (int64_t)n;
+        return;
+    }
+    const fth__random_key key =
+        fth__random_key_make(m->reg[in->src[0]].i64, m->reg[in->src[1]].i64, made->stream);
+    fth__cell memory = {0};
+    fth__random_draw(made->kind, (fth_dtype)in->to, &key, n, (char *)&memory);
+    fth__cell_load((fth_dtype)in->to, &memory, &m->reg[in->dst]);
 }
 
 /* Registers for the element the machine stands at. */
@@ -332,7 +390,7 @@ static void evaluate(machine *m)
     for (int i = 0; i < p->n_in; i++) {
         const fth_dtype t = (fth_dtype)p->reg_dtype[i];
         if (fth__is_viewed(p, i))
-            load_viewed(m, i);
+            load_viewed(m, i, &m->reg[i]);
         else
             fth__cell_load(t,
                            (const char *)m->call->in[i].data +
@@ -341,6 +399,10 @@ static void evaluate(machine *m)
     }
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
+        if (in->op == FTH__INSTR_MAKE) {
+            make_element(m, in);
+            continue;
+        }
         const fth__cell *x = &m->reg[in->src[0]];
         const fth__cell *y = in->src[1] >= 0 ? &m->reg[in->src[1]] : x,
                         *z = in->src[2] >= 0 ? &m->reg[in->src[2]] : x;
@@ -461,7 +523,7 @@ static fth_status run(const fth_call *call)
             if (++m.index[k] < m.extent[k]) break;
             m.index[k] = 0;
         }
-        if (k < 0) return FTH_OK;
+        if (k < 0 || m.status != FTH_OK) return m.status;
     }
 }
 

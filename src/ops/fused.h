@@ -45,9 +45,13 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
 /* Distance in elements between neighbours along each axis of the space; 0 for an axis it lacks. */
 void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
                         int64_t *stride);
+/* Rows of an operand are chosen by `found` at this place of the space, which is beyond their axis:
+ * the error of the gather. */
+fth_status fth__rows_fail(const fth_call *call, const fth__view_axis *v, const int64_t *place,
+                          int64_t found);
 /* The same for input i as far as it is read in even steps; returns how far from its first element
  * the place is that the first of the space is read from, which may lie outside of it. Axes that a
- * view divides are left out of both. */
+ * view divides are left out of both; of rows that an index chooses it is the first one. */
 int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i,
                               const int64_t *origin, int64_t *stride);
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static int v_to(const fth__gather *s, int dim)
+int fth__gather_to(const fth__gather *s, int dim)
 {
     return dim < s->dim ? dim : dim + s->n_own - 1;
 }
@@ -30,7 +30,7 @@ void fth__gather_get(const fth_node *node, fth__gather *s)
     int own = 0;
     for (int i = 0; i < index->n_axes; i++) {
         const int at = fth_desc_find(v, index->axis[i]);
-        s->index_to[i] = at < 0 || at == s->dim ? s->dim + own++ : v_to(s, at);
+        s->index_to[i] = at < 0 || at == s->dim ? s->dim + own++ : fth__gather_to(s, at);
     }
 }
 
@@ -52,8 +52,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = {.dtype = v->dtype, .n_axes = v->n_axes - 1 + s.n_own};
     for (int i = 0; i < v->n_axes; i++) {
         if (i == dim) continue;
-        d.axis[v_to(&s, i)] = v->axis[i];
-        d.size[v_to(&s, i)] = v->size[i];
+        d.axis[fth__gather_to(&s, i)] = v->axis[i];
+        d.size[fth__gather_to(&s, i)] = v->size[i];
     }
     for (int i = 0; i < s.n_own; i++) {
         d.axis[dim + i] = s.own[i];
@@ -73,7 +73,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     else if (dim == s.dim)
         fth__rel_whole(out);
     else
-        fth__rel_same(out, v_to(&s, dim));
+        fth__rel_same(out, fth__gather_to(&s, dim));
 }
 
 void fth__gather_steps_get(const fth_call *call, const fth__gather *s, fth__gather_steps *w)
@@ -87,7 +87,7 @@ void fth__gather_steps_get(const fth_call *call, const fth__gather *s, fth__gath
     for (int i = 0; i < node->out[0].n_axes; i++) w->out[i] = out->stride[i] * size;
     for (int i = 0; i < node->in[0].n_axes; i++) {
         if (i == s->dim) continue;
-        const int o = v_to(s, i);
+        const int o = fth__gather_to(s, i);
         FTH_ASSERT(fth__tile_covers(v, i, out, o, 0));
         w->v[o] = v->stride[i] * size;
         w->v_at += (out->origin[o] - v->origin[i]) * w->v[o];

@@ -12,6 +12,8 @@ typedef struct fth__gather {
 } fth__gather;
 
 void fth__gather_get(const fth_node *node, fth__gather *s);
+/* Position in the result of an axis of v that is not the indexed one. */
+int fth__gather_to(const fth__gather *s, int dim);
 
 /* Bytes from one element to the next along each axis of the result, in v and in the index. */
 typedef struct fth__gather_steps {

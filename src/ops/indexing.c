@@ -31,11 +31,10 @@ fth_status fth__index_fail_at(const fth_node *node, int in, const int64_t *place
     return s;
 }
 
-fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis,
-                           int64_t size)
+fth_status fth__index_fail_tile(const fth_node *node, int in, const fth_tile *t, const char *at,
+                                fth_axis_id axis, int64_t size, fth_err *err)
 {
-    const fth_desc *d = &call->node->in[in];
-    const fth_tile *t = &call->in[in];
+    const fth_desc *d = &node->in[in];
     int64_t place[FTH_MAX_AXES], left = (at - (const char *)t->data) / fth_dtype_size(d->dtype);
     for (int i = 0; i < d->n_axes;
          i++) { /* strides fall from axis to axis, so each digit is a quotient */
@@ -43,6 +42,11 @@ fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axi
         place[i] = t->origin[i] + left / t->stride[i];
         left %= t->stride[i];
     }
-    return fth__index_fail_at(call->node, in, place, fth__index_get(d->dtype, at), axis, size,
-                              call->err);
+    return fth__index_fail_at(node, in, place, fth__index_get(d->dtype, at), axis, size, err);
+}
+
+fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis,
+                           int64_t size)
+{
+    return fth__index_fail_tile(call->node, in, &call->in[in], at, axis, size, call->err);
 }

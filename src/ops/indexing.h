@@ -12,6 +12,9 @@ static inline int64_t fth__index_get(fth_dtype t, const char *p)
 /* The element at `at` of index operand `in` is not inside `axis` of `size` elements. */
 fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis,
                            int64_t size);
+/* The same of a tile of the operand that the node is not called with. */
+fth_status fth__index_fail_tile(const fth_node *node, int in, const fth_tile *t, const char *at,
+                                fth_axis_id axis, int64_t size, fth_err *err);
 /* The same where the element's place and number are known, not its address. */
 fth_status fth__index_fail_at(const fth_node *node, int in, const int64_t *place, int64_t found,
                               fth_axis_id axis, int64_t size, fth_err *err);

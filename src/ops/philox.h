@@ -7,7 +7,7 @@
 #ifndef FTH_OPS_PHILOX_H
 #define FTH_OPS_PHILOX_H
 
-#include "base/bits.h"
+#include "base/mix.h"
 #include "ops/vecmath.h"
 
 #include <stdint.h>
@@ -28,7 +28,8 @@ FTH__MATH fth__philox fth__philox_make(fth__philox counter, uint32_t key0, uint3
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
-    return (fth__philox){{a, b, c, d}};
+    const fth__philox made = {{a, b, c, d}};
+    return made;
 }
 
 /* What all elements of one node share. The upper halves of iteration and stream, almost always
@@ -37,12 +38,12 @@ typedef struct fth__random_key {
     uint32_t key0, key1, iteration, stream;
 } fth__random_key;
 
-static inline FTH__BOTH fth__random_key fth__random_key_make(int64_t seed, int64_t iteration,
-                                                             int64_t stream)
+FTH__MATH fth__random_key fth__random_key_make(int64_t seed, int64_t iteration, int64_t stream)
 {
     const uint64_t i = (uint64_t)iteration, s = (uint64_t)stream;
     const uint64_t key = (uint64_t)seed ^ fth__mix_u64((i >> 32 << 32) | s >> 32);
-    return (fth__random_key){(uint32_t)key, (uint32_t)(key >> 32), (uint32_t)i, (uint32_t)s};
+    const fth__random_key made = {(uint32_t)key, (uint32_t)(key >> 32), (uint32_t)i, (uint32_t)s};
+    return made;
 }
 
 FTH__MATH fth__philox fth__random_bits(const fth__random_key *k, uint64_t index)

@@ -63,16 +63,16 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-static void draw_one(const fth__random_attr *attr, const fth__random_key *key, uint64_t index,
-                     char *out)
+void fth__random_draw(int kind, fth_dtype dtype, const fth__random_key *key, uint64_t index,
+                      char *out)
 {
     const fth__philox p = fth__random_bits(key, index);
-    const bool single = attr->dtype == FTH_F32;
-    if (attr->kind == FTH_RANDOM_BITS)
+    const bool single = dtype == FTH_F32;
+    if (kind == FTH_RANDOM_BITS)
         *(int64_t *)(void *)out = (int64_t)((uint64_t)p.v[1] << 32 | p.v[0]);
-    else if (attr->kind == FTH_RANDOM_UNIFORM && single)
+    else if (kind == FTH_RANDOM_UNIFORM && single)
         *(float *)(void *)out = fth__uniform_f32(p.v[0]);
-    else if (attr->kind == FTH_RANDOM_UNIFORM)
+    else if (kind == FTH_RANDOM_UNIFORM)
         *(double *)(void *)out = fth__uniform_f64(p.v[0], p.v[1]);
     else if (single)
         *(float *)(void *)out = fth__normal_f32(&p);
@@ -94,13 +94,14 @@ static fth_status run(const fth_call *call)
     for (int k = 0; k < d->n_axes; k++)
         fth__loop_add(&l, t->extent[k], t->stride[k] * size, (int64_t)step[k], 0, 0);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
-        draw_one(attr, &key, first + (uint64_t)l.at[1], (char *)t->data + l.at[0]);
+        fth__random_draw(attr->kind, (fth_dtype)attr->dtype, &key, first + (uint64_t)l.at[1],
+                         (char *)t->data + l.at[0]);
     return FTH_OK;
 }
 
 static double flops(const fth_call *call)
 {
-    double n = 60.0; /* of one number: ten rounds of Philox; an estimate for the planner */
+    double n = FTH__RANDOM_FLOPS;
     for (int k = 0; k < call->node->out[0].n_axes; k++) n *= (double)call->out[0].extent[k];
     return n;
 }

@@ -6,6 +6,9 @@
 
 #include <fathom/ops.h>
 
+/* Of one number: ten rounds of Philox; an estimate for the planner. */
+enum { FTH__RANDOM_FLOPS = 60 };
+
 typedef struct fth__random_attr {
     int32_t kind, dtype;
     int64_t stream;
@@ -30,6 +33,9 @@ static inline uint64_t fth__random_first(const fth_desc *d, const fth_tile *t, c
     for (int k = 0; k < d->n_axes; k++) first += (uint64_t)t->origin[k] * step[k];
     return first;
 }
+/* The random number of one counter, as it lies in memory. */
+void fth__random_draw(int kind, fth_dtype dtype, const fth__random_key *key, uint64_t index,
+                      char *out);
 /* The key from the two scalar operands. */
 fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration,
                                      int64_t stream);

@@ -102,6 +102,16 @@ const fth__view_axis *fth__view_find(const fth__program *p, int in, int dim)
     return NULL;
 }
 
+bool fth__program_reads(const fth__program *p, int in)
+{
+    for (int i = 0; i < p->n_instr; i++)
+        for (int k = 0; k < 3; k++)
+            if (p->instr[i].src[k] == in) return true;
+    for (int o = 0; o < p->n_out; o++)
+        if (p->out_reg[o] == in) return true;
+    return false;
+}
+
 void fth__view_relation(const fth__program *p, const fth__view_axis *v, int out_dim,
                         fth_relation *out)
 {

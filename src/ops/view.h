@@ -29,6 +29,7 @@ static inline FTH__BOTH int64_t fth__view_at(const fth__view_axis *v, int64_t n,
 {
     return fth__border_divided(v->border, n, raw, v->div);
 }
+/* Not of rows, which only an element of their index tells. */
 static inline int64_t fth__view_raw(const fth__view_axis *v, const int64_t *index)
 {
     return v->add + (v->along < 0 ? 0 : v->mul * index[v->along]) +
@@ -37,7 +38,7 @@ static inline int64_t fth__view_raw(const fth__view_axis *v, const int64_t *inde
 /* Indices along the axis may lie beyond its ends, or be divided: strides alone do not say where. */
 static inline bool fth__view_looks(const fth__view_axis *v)
 {
-    return v->border != FTH__BORDER_NONE || v->div != 1;
+    return v->border != FTH__BORDER_NONE || v->div != 1 || v->rows >= 0;
 }
 /* How axis `dim` of operand `in` is read; NULL: index by index along the axis of its name. */
 const fth__view_axis *fth__view_find(const fth__program *p, int in, int dim);
@@ -45,6 +46,15 @@ static inline bool fth__is_viewed(const fth__program *p, int in)
 {
     for (int i = 0; i < p->n_views; i++)
         if (p->view[i].in == in) return true;
+    return false;
+}
+/* The input is read for itself, and not only as the index of rows. */
+bool fth__program_reads(const fth__program *p, int in);
+/* Rows are chosen by an index, which may be outside its axis. */
+static inline bool fth__program_may_fail(const fth__program *p)
+{
+    for (int i = 0; i < p->n_views; i++)
+        if (p->view[i].rows >= 0) return true;
     return false;
 }
 /* Of an axis that is read so, by a program with these sizes; `out_dim`: of the result. */

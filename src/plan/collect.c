@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "mem/heap.h"
+#include "ops/view.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -59,12 +60,17 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
     fth__unit *u = &p->unit[p->n_units];
     *u = (fth__unit){
         .node = node, .synthetic = synthetic, .kernel = kernel, .rel = rel, .fault = -1};
-    if (p->device_memory && runs && (node->op->flags & FTH_OP_MAY_FAIL))
-        u->fault = (int)p->n_faults++;
+    if (p->device_memory && runs && fth__node_may_fail(node)) u->fault = (int)p->n_faults++;
     ask_relations(u);
     for (int i = 0; i < node->n_out; i++) p->unit_of[node->out_val[i].id] = (int)p->n_units;
     p->n_units++;
     return FTH_OK;
+}
+
+bool fth__node_may_fail(const fth_node *n)
+{
+    return (n->op->flags & FTH_OP_MAY_FAIL) ||
+           (n->op == &fth__op_fused && fth__program_may_fail(n->attr));
 }
 
 uint32_t fth__unit_flags(const fth__unit *u)

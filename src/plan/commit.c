@@ -20,7 +20,8 @@ static uint64_t desc_bytes(const fth_desc *d)
 
 static bool is_elementwise(const fth_node *n)
 {
-    return n->op == &fth__op_fused && ((const fth__program *)n->attr)->tail_dim < 0;
+    return n->op == &fth__op_fused && ((const fth__program *)n->attr)->tail_dim < 0 &&
+           !fth__node_may_fail(n);
 }
 
 static void make_whole(const fth_desc *d, fth_tile *t)
@@ -37,7 +38,7 @@ static void make_whole(const fth_desc *d, fth_tile *t)
 static bool cannot_fail(const fth_plan *p, const fth__unit *u)
 {
     uint64_t more = 0;
-    if (u->node->op->flags & FTH_OP_MAY_FAIL) return false;
+    if (fth__node_may_fail(u->node)) return false;
     return p->device_memory || !u->kernel || !u->kernel->libraries ||
            u->kernel->libraries(u->node, &more) == 0;
 }
@@ -64,8 +65,7 @@ static uint64_t whole_scratch(const fth__unit *u)
 static bool is_direct(const fth_plan *p, const fth__unit *u)
 {
     const fth_node *n = u->node;
-    if (!p->device_memory || !u->kernel || n->n_in == 0 || (n->op->flags & FTH_OP_MAY_FAIL))
-        return false;
+    if (!p->device_memory || !u->kernel || n->n_in == 0 || fth__node_may_fail(n)) return false;
     for (int k = 0; k < n->n_in; k++) {
         const fth_node *from = fth__val_node(n->in_val[k]);
         if (p->unit_of[n->in_val[k].id] >= 0 || from->op != &fth__op_input) return false;

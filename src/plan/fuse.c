@@ -6,6 +6,7 @@
  * views of, and a view that nobody reads is not made. What joins what depends on the graph alone,
  * never on the budget: the bits must not either.
  */
+#include "plan/fuse.h"
 #include "base/assert.h"
 #include "graph/program.h"
 #include "mem/heap.h"
@@ -13,56 +14,13 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/view.h"
-#include "plan/look.h"
-#include "plan/plan.h"
 
 #include <string.h>
-
-/* The graph as the plan makes it. */
-typedef struct nodes {
-    const fth_node *const *node;
-    const fth__value *value;
-    int64_t n_nodes, n_values;
-} nodes;
-
-typedef struct fuser {
-    fth_plan *p;
-    const nodes *g;
-    const bool *needed;
-    int *group;     /* per node: index of the group's last node; -1: none yet */
-    bool *is_out;   /* per value */
-    int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
-    int *reader;
-    int *product;     /* per node, for a group's last node: the dot that joins it; -1 */
-    int *head, *next; /* per node: the first of the group that ends there; the next of its group */
-    bool *is_view;    /* per node: a view that only programs and such views read */
-    bool *is_read;    /* per value of such a view: by a program that does not look through it */
-    bool any_view;
-} fuser;
-
-typedef struct group {
-    int root;
-    int n;
-    int member[FTH_PROGRAM_INSTRS * 2]; /* ascending */
-    fth_desc space;
-    bool plain; /* reads its operands themselves: the epilogue of a product */
-} group;
-
-static const fth_node *node_of(const fuser *f, uint32_t value)
-{
-    return f->g->node[f->g->value[value].node];
-}
 
 static bool is_body(const fth_node *n)
 {
     if (n->op == &fth__op_cast) return !fth__cast_may_fail(n->in[0].dtype, n->out[0].dtype);
     return n->op == &fth__op_map || n->op == &fth__op_expand || n->op == &fth__op_layout;
-}
-
-static bool is_tail(const fth_node *n)
-{
-    if (n->op != &fth__op_reduce) return false;
-    return ((const fth__reduce_attr *)n->attr)->red != FTH_RED_LOGSUMEXP;
 }
 
 static bool same_axes(const fth_desc *a, const fth_desc *b)
@@ -81,7 +39,7 @@ bool fth__node_may_vanish(const fth_node *n)
 bool fth__node_may_take_in(const fth_node *n, int k)
 {
     if (is_body(n)) return same_axes(&n->in[k], &n->out[0]);
-    return is_tail(n);
+    return fth__fuse_tail(n);
 }
 
 static bool same_order(const fth_desc *a, const fth_desc *b)
@@ -89,13 +47,6 @@ static bool same_order(const fth_desc *a, const fth_desc *b)
     for (int i = 0; i < a->n_axes; i++)
         if (a->axis[i] != b->axis[i]) return false;
     return a->n_axes == b->n_axes;
-}
-
-static bool in_group(const group *gr, int node)
-{
-    for (int i = 0; i < gr->n; i++)
-        if (gr->member[i] == node) return true;
-    return false;
 }
 
 typedef enum readers {
@@ -106,11 +57,11 @@ typedef enum readers {
 
 /* Who reads a value besides the group. A value may have very many readers and a group has few, so
  * the first one outside ends the search. */
-static readers who_reads(const fuser *f, const group *gr, uint32_t v)
+static readers who_reads(const fth__fuser *f, const fth__group *gr, uint32_t v)
 {
     readers found = f->is_out[v] ? AT_END : INSIDE;
     for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
-        if (in_group(gr, f->reader[r])) continue;
+        if (fth__in_group(gr, f->reader[r])) continue;
         if (f->g->node[f->reader[r]]->op != &fth__op_assign) return OUTSIDE;
         found = AT_END;
     }
@@ -118,7 +69,7 @@ static readers who_reads(const fuser *f, const group *gr, uint32_t v)
 }
 
 /* Outputs, inputs, constants and instructions of a group; false: too many for one program. */
-static bool fits_program(const fuser *f, const group *gr)
+static bool fits_program(const fth__fuser *f, const fth__group *gr)
 {
     uint32_t in[FTH_PROGRAM_INPUTS];
     int n_in = 0, n_const = 0, n_instr = 0, n_out = 0;
@@ -128,8 +79,8 @@ static bool fits_program(const fuser *f, const group *gr)
         n_out += gr->member[i] == gr->root || who_reads(f, gr, n->out_val[0].id) != INSIDE;
         for (int k = 0; k < n->n_in; k++) {
             const uint32_t v = n->in_val[k].id;
-            const fth_node *from = node_of(f, v);
-            if (in_group(gr, (int)f->g->value[v].node)) continue;
+            const fth_node *from = fth__fuse_node(f, v);
+            if (fth__in_group(gr, (int)f->g->value[v].node)) continue;
             if (from->op == &fth__op_const) {
                 n_const++;
                 continue;
@@ -145,7 +96,7 @@ static bool fits_program(const fuser *f, const group *gr)
            n_out <= FTH_PROGRAM_OUTS;
 }
 
-static void insert_member(group *gr, int node)
+static void insert_member(fth__group *gr, int node)
 {
     FTH_ASSERT(gr->n < (int)(sizeof gr->member / sizeof gr->member[0]));
     int i = gr->n++;
@@ -153,7 +104,7 @@ static void insert_member(group *gr, int node)
     gr->member[i] = node;
 }
 
-static void remove_member(group *gr, int node)
+static void remove_member(fth__group *gr, int node)
 {
     int w = 0;
     for (int i = 0; i < gr->n; i++)
@@ -161,16 +112,16 @@ static void remove_member(group *gr, int node)
     gr->n = w;
 }
 
-static bool may_join(const fuser *f, const group *gr, int node)
+static bool may_join(const fth__fuser *f, const fth__group *gr, int node)
 {
     const fth_node *n = f->g->node[node];
     if (!is_body(n) || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space)) return false;
     const readers who = who_reads(f, gr, n->out_val[0].id);
-    const bool tail = is_tail(f->g->node[gr->root]);
+    const bool tail = fth__fuse_tail(f->g->node[gr->root]);
     return who == INSIDE || (who == AT_END && !tail && same_order(&n->out[0], &gr->space));
 }
 
-static void grow(const fuser *f, group *gr)
+static void grow(const fth__fuser *f, fth__group *gr)
 {
     const int most = (int)(sizeof gr->member / sizeof gr->member[0]);
     for (bool more = true; more;) {
@@ -179,7 +130,7 @@ static void grow(const fuser *f, group *gr)
             const fth_node *n = f->g->node[gr->member[i]];
             for (int k = 0; k < n->n_in && gr->n < most; k++) {
                 const int from = (int)f->g->value[n->in_val[k].id].node;
-                if (in_group(gr, from) || !may_join(f, gr, from)) continue;
+                if (fth__in_group(gr, from) || !may_join(f, gr, from)) continue;
                 insert_member(gr, from);
                 if (fits_program(f, gr))
                     more = true;
@@ -190,58 +141,19 @@ static void grow(const fuser *f, group *gr)
     }
 }
 
-/* ---- operands that are views ---- */
-
-static int64_t elements(const fth_desc *d)
-{
-    return fth_desc_count(d);
-}
-
-/* Nobody needs the view itself, if programs look through it. */
-static bool may_look(const fuser *f, uint32_t v)
-{
-    return f->is_view[f->g->value[v].node];
-}
-
-/* What the group reads instead of operand v, and how: through as many views as can be put together,
- * but not to a value of more than twice the elements, which would have to be kept for a small part
- * of it. `room`: axes for which the program has room. Returns how many it takes. */
-static int look_from(const fuser *f, const group *gr, uint32_t v, int room, fth__look_path *path,
-                     fth__view_axis *axis)
-{
-    const fth_node *root = f->g->node[gr->root];
-    const int tail = is_tail(root)
-                         ? fth_desc_find(&gr->space, ((const fth__reduce_attr *)root->attr)->axis)
-                         : -1;
-    fth__look_path at;
-    int n_axes = 0;
-    *path = (fth__look_path){.value = v};
-    if (gr->plain || !may_look(f, v) || !fth__look_at(f->p, &gr->space, v, &at)) return 0;
-    const int64_t most = 2 * elements(fth__val_desc(fth__val_at(f->p->graph, v)));
-    while (may_look(f, at.value) && fth__look_through(f->p, &at)) {
-        fth__view_axis found[FTH_MAX_AXES];
-        const int n = fth__look_axes(f->p, &gr->space, &at, found);
-        bool good =
-            n <= room && elements(fth__val_desc(fth__val_at(f->p->graph, at.value))) <= most;
-        for (int i = 0; i < n; i++) /* parts of a sum would overlap */
-            good = good && found[i].along != tail;
-        if (!good) continue;
-        *path = at;
-        n_axes = n;
-        memcpy(axis, found, (size_t)n * sizeof *found);
-    }
-    return n_axes;
-}
-
 /* ---- from a group to a program ---- */
 
 typedef struct coder {
-    const fuser *f;
-    const group *gr;
+    const fth__fuser *f;
+    const fth__group *gr;
     fth__program *pr;
     fth_node *node;
-    uint32_t leading;                    /* value that must be input 0; 0: none */
-    uint32_t read[FTH_PROGRAM_INPUTS];   /* per input: the operand it stands for */
+    uint32_t leading;                   /* value that must be input 0; 0: none */
+    uint32_t read[FTH_PROGRAM_INPUTS];  /* per input: the operand it stands for; 0: none */
+    uint32_t made[FTH_PROGRAM_MADE];    /* per value that is made: the operand it stands for, */
+    uint32_t made_by[FTH_PROGRAM_MADE]; /* and what makes it */
+    int16_t made_reg[FTH_PROGRAM_MADE];
+    fth__fuse_room left;
     int16_t reg[FTH_PROGRAM_INSTRS * 2]; /* per member: register of its result */
 } coder;
 
@@ -252,21 +164,85 @@ static int16_t member_reg(const coder *c, int node)
     return -1;
 }
 
-static void add_input(coder *c, uint32_t v)
+/* `value` for operand v, with these axes of it that are not read plainly. */
+static int add_value(coder *c, uint32_t v, uint32_t value, int n_axes, const fth__view_axis *axis)
 {
     fth__program *pr = c->pr;
     fth_node *node = c->node;
-    fth__look_path path;
     FTH_ASSERT(node->n_in == pr->n_in && pr->n_in < FTH_PROGRAM_INPUTS);
-    fth__view_axis *axis = &pr->view[pr->n_views];
-    const int in = node->n_in++,
-              n = look_from(c->f, c->gr, v, FTH_PROGRAM_VIEWS - pr->n_views, &path, axis);
-    for (int i = 0; i < n; i++) axis[i].in = (int16_t)in;
-    pr->n_views += n;
+    FTH_ASSERT(pr->n_views + n_axes <= FTH_PROGRAM_VIEWS);
+    const int in = node->n_in++;
+    for (int i = 0; i < n_axes; i++) {
+        pr->view[pr->n_views] = axis[i];
+        pr->view[pr->n_views++].in = (int16_t)in;
+    }
+    c->left.views -= n_axes;
     c->read[in] = v;
-    node->in_val[in] = fth__val_at(c->f->p->graph, path.value);
+    node->in_val[in] = fth__val_at(c->f->p->graph, value);
     node->in[in] = *fth__val_desc(node->in_val[in]);
     pr->reg_dtype[pr->n_in++] = (uint8_t)node->in[in].dtype;
+    return in;
+}
+
+/* An input that no operand stands for: the index of rows, the seed of random numbers. */
+static int add_further(coder *c, uint32_t value, int n_axes, const fth__view_axis *axis)
+{
+    for (int i = 0; i < c->node->n_in && n_axes == 0; i++)
+        if (c->node->in_val[i].id == value && !fth__is_viewed(c->pr, i)) return i;
+    c->left.inputs--;
+    return add_value(c, 0, value, n_axes, axis);
+}
+
+static void add_made(coder *c, uint32_t v, const fth__looked *l)
+{
+    const fth_node *n = fth__fuse_node(c->f, l->path.value);
+    const int k = c->pr->n_made++;
+    c->pr->made[k] = l->made;
+    c->made[k] = v;
+    c->made_by[k] = l->path.value;
+    c->left.made--;
+    c->left.views--;
+    c->left.instrs--;
+    for (int i = 0; i < n->n_in; i++)
+        if (fth__fuse_const(c->f, n->in_val[i].id))
+            c->left.consts--;
+        else
+            (void)add_further(c, n->in_val[i].id, 0, NULL);
+}
+
+static void add_input(coder *c, uint32_t v)
+{
+    fth__looked l;
+    fth__fuse_look(c->f, c->gr, v, &c->left, &l);
+    if (l.makes) {
+        add_made(c, v, &l);
+        return;
+    }
+    const int first = c->pr->n_views, in = add_value(c, v, l.path.value, l.n_axes, l.axis);
+    int rows[FTH__LOOK_ROWS] = {0};
+    for (int r = 0; r < l.path.n_rows; r++)
+        rows[r] = add_further(c, l.path.rows[r].value, l.n_rows_axes[r], l.rows_axis[r]);
+    for (int i = first; i < c->pr->n_views; i++)
+        if (c->pr->view[i].in == in && c->pr->view[i].rows >= 0)
+            c->pr->view[i].rows = (int16_t)rows[c->pr->view[i].rows];
+}
+
+static bool is_known(const coder *c, uint32_t v)
+{
+    bool known = false;
+    for (int i = 0; i < c->node->n_in; i++) known |= c->read[i] == v;
+    for (int i = 0; i < c->pr->n_made; i++) known |= c->made[i] == v;
+    return known;
+}
+
+static void add_constant(coder *c, uint32_t v)
+{
+    fth__program *pr = c->pr;
+    const fth__const_attr *a = fth__fuse_node(c->f, v)->attr;
+    FTH_ASSERT(pr->n_const < FTH_PROGRAM_CONSTS);
+    pr->reg_dtype[pr->n_in + pr->n_const] = (uint8_t)a->dtype;
+    pr->constant[pr->n_const] = a->value;
+    pr->constant_i64[pr->n_const++] = a->integer;
 }
 
 /* Registers of inputs and constants are numbered before temporaries, so they are found first. */
@@ -286,42 +262,71 @@ static void number_operands(coder *c)
             const fth_node *n = c->f->g->node[c->gr->member[i]];
             for (int k = 0; k < n->n_in; k++) {
                 const uint32_t v = n->in_val[k].id;
-                const fth_node *from = node_of(c->f, v);
+                const fth_node *from = fth__fuse_node(c->f, v);
                 const bool constant = from->op == &fth__op_const;
-                if (in_group(c->gr, (int)c->f->g->value[v].node) || constant != (pass == 1))
+                if (fth__in_group(c->gr, (int)c->f->g->value[v].node) || constant != (pass == 1))
                     continue;
-                if (constant) {
-                    FTH_ASSERT(pr->n_const < FTH_PROGRAM_CONSTS);
-                    const fth__const_attr *a = from->attr;
-                    pr->reg_dtype[pr->n_in + pr->n_const] = (uint8_t)a->dtype;
-                    pr->constant[pr->n_const] = a->value;
-                    pr->constant_i64[pr->n_const++] = a->integer;
-                    continue;
-                }
-                bool known = false;
-                for (int j = 0; j < node->n_in; j++) known |= c->read[j] == v;
-                if (!known) add_input(c, v);
+                if (constant)
+                    add_constant(c, v);
+                else if (!is_known(c, v))
+                    add_input(c, v);
             }
         }
+    for (int i = 0; i < pr->n_made; i++) { /* after those that write_code counts */
+        const fth_node *n = fth__fuse_node(c->f, c->made_by[i]);
+        for (int k = 0; k < n->n_in; k++)
+            if (fth__fuse_const(c->f, n->in_val[k].id)) add_constant(c, n->in_val[k].id);
+    }
     pr->n_reg = pr->n_in + pr->n_const;
 }
 
 static int16_t operand_reg(const coder *c, const fth_node *n, int k, int *next_const)
 {
     const uint32_t v = n->in_val[k].id;
-    const fth_node *from = node_of(c->f, v);
+    const fth_node *from = fth__fuse_node(c->f, v);
     const int16_t made = member_reg(c, (int)c->f->g->value[v].node);
     if (made >= 0) return made;
     if (from->op == &fth__op_const) return (int16_t)(c->pr->n_in + (*next_const)++);
+    for (int j = 0; j < c->pr->n_made; j++)
+        if (c->made[j] == v) return c->made_reg[j];
     for (int j = 0; j < c->node->n_in; j++)
         if (c->read[j] == v) return (int16_t)j;
     return -1;
+}
+
+/* Values that are made are instructions before all others; their constants are the last ones. */
+static void write_made(coder *c)
+{
+    fth__program *pr = c->pr;
+    int next = 0;
+    for (int i = 0; i < pr->n_made; i++) {
+        const fth_node *n = fth__fuse_node(c->f, c->made_by[i]);
+        for (int k = 0; k < n->n_in; k++) next += fth__fuse_const(c->f, n->in_val[k].id);
+    }
+    next = pr->n_in + pr->n_const - next;
+    for (int i = 0; i < pr->n_made; i++) {
+        const fth_node *n = fth__fuse_node(c->f, c->made_by[i]);
+        FTH_ASSERT(pr->n_instr < FTH_PROGRAM_INSTRS && n->n_in <= 3);
+        fth__instr *in = &pr->instr[pr->n_instr++];
+        *in = (fth__instr){.op = FTH__INSTR_MAKE,
+                           .from = (uint8_t)i,
+                           .to = (uint8_t)n->out[0].dtype,
+                           .dst = (int16_t)pr->n_reg,
+                           .src = {-1, -1, -1}};
+        for (int k = 0; k < n->n_in; k++)
+            in->src[k] = (int16_t)(fth__fuse_const(c->f, n->in_val[k].id)
+                                       ? next++
+                                       : add_further(c, n->in_val[k].id, 0, NULL));
+        pr->reg_dtype[pr->n_reg] = in->to;
+        c->made_reg[i] = (int16_t)pr->n_reg++;
+    }
 }
 
 static void write_code(coder *c)
 {
     fth__program *pr = c->pr;
     int next_const = 0;
+    write_made(c);
     for (int i = 0; i < c->gr->n; i++) {
         const fth_node *n = c->f->g->node[c->gr->member[i]];
         int16_t src[3] = {-1, -1, -1};
@@ -346,7 +351,7 @@ static void write_code(coder *c)
 
 static void write_outputs(coder *c)
 {
-    const fuser *f = c->f;
+    const fth__fuser *f = c->f;
     const fth_node *root = f->g->node[c->gr->root];
     fth_node *node = c->node;
     for (int i = c->gr->n - 1; i >= 0; i--) { /* the root is last and becomes output 0 */
@@ -360,15 +365,15 @@ static void write_outputs(coder *c)
     FTH_ASSERT(node->n_out >= 1 && node->out_val[0].id == root->out_val[0].id);
     c->pr->n_out = node->n_out;
     c->pr->tail_dim = -1;
-    if (!is_tail(root)) return;
+    if (!fth__fuse_tail(root)) return;
     const fth__reduce_attr *a = root->attr;
     c->pr->tail_dim = fth_desc_find(&c->gr->space, a->axis);
     c->pr->tail_red = a->red;
 }
 
 /* The group as a node of the fused operation; `leading`, if not 0, becomes its first input. */
-static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__program_node *room,
-                       fth__program *pr)
+static void code_group(const fth__fuser *f, const fth__group *gr, uint32_t leading,
+                       fth__program_node *room, fth__program *pr)
 {
     fth_node *node = fth__program_node_clear(room);
     node->op = &fth__op_fused;
@@ -382,7 +387,12 @@ static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__p
         pr->axis[i] = gr->space.axis[i];
         pr->size[i] = gr->space.size[i];
     }
-    coder c = {.f = f, .gr = gr, .pr = pr, .node = node, .leading = leading};
+    coder c = {.f = f,
+               .gr = gr,
+               .pr = pr,
+               .node = node,
+               .leading = leading,
+               .left = fth__fuse_room_of(f, gr, leading)};
     number_operands(&c);
     write_code(&c);
     write_outputs(&c);
@@ -390,7 +400,7 @@ static void code_group(const fuser *f, const group *gr, uint32_t leading, fth__p
     FTH_ASSERT(pr->n_reg == pr->n_in + pr->n_const + pr->n_instr);
 }
 
-static fth__program_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)
+static fth__program_node *take_node(const fth__fuser *f, uint64_t attr_bytes, void **attr)
 {
     const uint64_t at = (sizeof(fth__program_node) + 15u) & ~(uint64_t)15u;
     fth__program_node *node = fth__heap_alloc(f->p->mem, at + attr_bytes);
@@ -407,7 +417,7 @@ const char *fth__node_does(const fth_node *node)
 }
 
 /* The last unit does what these nodes would; `first`: one before them, or -1. */
-static fth_status note_members(const fuser *f, const group *gr, int first, fth_err *err)
+static fth_status note_members(const fth__fuser *f, const fth__group *gr, int first, fth_err *err)
 {
     fth__unit *u = &f->p->unit[f->p->n_units - 1];
     FTH_TRY(fth__heap_take(f->p->mem, gr->n + 1, sizeof *u->member, (void **)&u->member, err));
@@ -416,7 +426,7 @@ static fth_status note_members(const fuser *f, const group *gr, int first, fth_e
     return FTH_OK;
 }
 
-static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
+static fth_status add_group(const fth__fuser *f, const fth__group *gr, fth_err *err)
 {
     void *pr;
     fth__program_node *node = take_node(f, sizeof(fth__program), &pr);
@@ -429,7 +439,7 @@ static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
 /* ---- a product with the group as its epilogue ---- */
 
 /* Join the dot and the group; false: they do not go together. */
-static bool code_joined(const fuser *f, const group *gr, const fth_node *dot,
+static bool code_joined(const fth__fuser *f, const fth__group *gr, const fth_node *dot,
                         fth__program_node *node, void *attr)
 {
     fth__program_node fused;
@@ -444,17 +454,17 @@ static bool code_joined(const fuser *f, const group *gr, const fth_node *dot,
 
 /* A dot that only this group reads, whose product covers the group's axes and is larger than what
  * it is made of: then it is worth never having it whole. */
-static int find_product(const fuser *f, const group *gr)
+static int find_product(const fth__fuser *f, const fth__group *gr)
 {
-    if (!is_tail(f->g->node[gr->root])) return -1;
+    if (!fth__fuse_tail(f->g->node[gr->root])) return -1;
     for (int i = 0; i < gr->n; i++) {
         const fth_node *n = f->g->node[gr->member[i]];
         for (int k = 0; k < n->n_in; k++) {
             const uint32_t v = n->in_val[k].id;
-            const fth_node *dot = node_of(f, v);
+            const fth_node *dot = fth__fuse_node(f, v);
             if (dot->op != &fth__op_dot || !same_axes(&dot->out[0], &gr->space)) continue;
-            const bool large =
-                elements(&dot->out[0]) > elements(&dot->in[0]) + elements(&dot->in[1]);
+            const bool large = fth_desc_count(&dot->out[0]) >
+                               fth_desc_count(&dot->in[0]) + fth_desc_count(&dot->in[1]);
             if (large && who_reads(f, gr, v) == INSIDE) return (int)f->g->value[v].node;
         }
     }
@@ -462,15 +472,16 @@ static int find_product(const fuser *f, const group *gr)
 }
 
 /* As the epilogue of a product the group reads no views. */
-static bool try_join(const fuser *f, group *gr, int dot)
+static bool try_join(const fth__fuser *f, fth__group *gr, int dot)
 {
     fth__program_node node;
     fth__dot_reduce_attr attr;
-    gr->plain = dot >= 0 && code_joined(f, gr, f->g->node[dot], &node, &attr);
+    gr->plain = dot >= 0;
+    gr->plain = gr->plain && code_joined(f, gr, f->g->node[dot], &node, &attr);
     return gr->plain;
 }
 
-static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *err)
+static fth_status add_joined(const fth__fuser *f, const fth__group *gr, int dot, fth_err *err)
 {
     void *attr;
     fth__program_node *node = take_node(f, sizeof(fth__dot_reduce_attr), &attr);
@@ -483,36 +494,47 @@ static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *
     return note_members(f, gr, dot, err);
 }
 
-static void make_group(const fuser *f, int root, group *gr)
+static void make_group(const fth__fuser *f, int root, fth__group *gr)
 {
     const fth_node *n = f->g->node[root];
     gr->root = root;
     gr->plain = false;
     gr->n = 1;
     gr->member[0] = root;
-    gr->space = is_tail(n) ? n->in[0] : n->out[0];
+    gr->space = fth__fuse_tail(n) ? n->in[0] : n->out[0];
     grow(f, gr);
 }
 
 /* A constant that only programs read lives in the programs. */
-static bool read_plainly(const fuser *f, uint32_t v)
+static bool read_plainly(const fth__fuser *f, uint32_t v)
 {
     bool plain = f->is_out[v];
-    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) plain |= f->group[f->reader[r]] < 0;
+    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
+        const int k = f->reader[r];
+        const bool made = !f->is_view[k] || f->is_read[f->g->node[k]->out_val[0].id];
+        plain |= f->group[k] < 0 && made;
+    }
     return plain;
 }
 
-static void find_views(fuser *f)
+/* What programs need not be given as a value: views, rows, and what they make themselves. */
+static bool is_source(const fth_node *n)
 {
-    const nodes *g = f->g;
+    return fth__is_view(n) || n->op == &fth__op_gather || n->op == &fth__op_index ||
+           n->op == &fth__op_random;
+}
+
+static void find_views(fth__fuser *f)
+{
+    const fth__fuse_nodes *g = f->g;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* readers first */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || !fth__is_view(n) || f->is_out[n->out_val[0].id]) continue;
+        if (!f->needed[k] || !is_source(n) || f->is_out[n->out_val[0].id]) continue;
         const uint32_t v = n->out_val[0].id;
         bool only = true;
         for (int64_t r = f->first[v]; only && r < f->first[v + 1]; r++) {
             const fth_node *reader = g->node[f->reader[r]];
-            only = is_body(reader) || is_tail(reader) || f->is_view[f->reader[r]];
+            only = is_body(reader) || fth__fuse_tail(reader) || f->is_view[f->reader[r]];
         }
         f->is_view[k] = only;
         f->any_view |= only;
@@ -520,7 +542,7 @@ static void find_views(fuser *f)
 }
 
 /* Views that the group does read: as in number_operands. */
-static void mark_read(fuser *f, const group *gr)
+static void mark_read(fth__fuser *f, const fth__group *gr)
 {
     fth__program_node node;
     fth__program pr;
@@ -537,22 +559,23 @@ static void mark_read(fuser *f, const group *gr)
 }
 
 /* A view that is made reads its operand, which may be another one. */
-static void mark_operands(fuser *f)
+static void mark_operands(fth__fuser *f)
 {
     for (int64_t k = f->g->n_nodes - 1; k >= 0; k--) { /* readers first */
         const fth_node *n = f->g->node[k];
-        if (f->is_view[k] && f->is_read[n->out_val[0].id]) f->is_read[n->in_val[0].id] = true;
+        for (int i = 0; f->is_view[k] && f->is_read[n->out_val[0].id] && i < n->n_in; i++)
+            f->is_read[n->in_val[i].id] = true;
     }
 }
 
-static void find_groups(fuser *f)
+static void find_groups(fth__fuser *f)
 {
-    const nodes *g = f->g;
-    group gr;
+    const fth__fuse_nodes *g = f->g;
+    fth__group gr;
     find_views(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || is_tail(n))) continue;
+        if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || fth__fuse_tail(n))) continue;
         make_group(f, (int)k, &gr);
         for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
         const int dot = find_product(f, &gr);
@@ -571,9 +594,9 @@ static void find_groups(fuser *f)
     }
 }
 
-static fth_status add_units(fuser *f, fth_err *err)
+static fth_status add_units(fth__fuser *f, fth_err *err)
 {
-    const nodes *g = f->g;
+    const fth__fuse_nodes *g = f->g;
     if (!f->p->limits.no_fuse) find_groups(f);
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const fth_node *n = g->node[k];
@@ -583,9 +606,9 @@ static fth_status add_units(fuser *f, fth_err *err)
         if (f->group[k] < 0) {
             FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
         } else if (f->group[k] == k) {
-            group gr = {.root = (int)k,
-                        .space = is_tail(n) ? n->in[0] : n->out[0],
-                        .plain = f->product[k] >= 0};
+            fth__group gr = {.root = (int)k,
+                             .space = fth__fuse_tail(n) ? n->in[0] : n->out[0],
+                             .plain = f->product[k] >= 0};
             for (int j = f->head[k]; j >= 0; j = f->next[j]) gr.member[gr.n++] = j;
             FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
                                        : add_group(f, &gr, err));
@@ -597,9 +620,9 @@ static fth_status add_units(fuser *f, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status find_readers(fuser *f, fth_err *err)
+static fth_status find_readers(fth__fuser *f, fth_err *err)
 {
-    const nodes *g = f->g;
+    const fth__fuse_nodes *g = f->g;
     fth_mem *mem = f->p->mem;
     int64_t total = 0;
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->group, (void **)&f->group, err));
@@ -626,8 +649,8 @@ static fth_status find_readers(fuser *f, fth_err *err)
 
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
 {
-    const nodes g = {p->node, p->graph->value, p->graph->n_nodes, p->graph->n_values};
-    fuser f = {.p = p, .g = &g, .needed = needed};
+    const fth__fuse_nodes g = {p->node, p->graph->value, p->graph->n_nodes, p->graph->n_values};
+    fth__fuser f = {.p = p, .g = &g, .needed = needed};
     fth_status s = find_readers(&f, err);
     if (s == FTH_OK) s = add_units(&f, err);
     fth__heap_free(p->mem, f.group);

@@ -65,6 +65,8 @@ static void drop_unread(fth_plan *p)
 bool fth__program_allows(const fth__program *pr, int in, int out)
 {
     if (pr->tail_dim >= 0 || fth__is_viewed(pr, in)) return false; /* neighbours are still read */
+    for (int i = 0; i < pr->n_views; i++)
+        if (pr->view[i].rows == in) return false;
     int written = -1;
     for (int i = 0; i < pr->n_instr; i++)
         if (pr->instr[i].dst == pr->out_reg[out]) written = i;

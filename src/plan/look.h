@@ -4,9 +4,20 @@
 
 #include "plan/plan.h"
 
-/* A value, and how a program that walks some space reads its axes; `in` is not set. */
+enum { FTH__LOOK_ROWS = 2 };
+
+/* The index of a gather that was looked through, read at these places. */
+typedef struct fth__look_rows {
+    uint32_t value;
+    fth__view_axis axis[FTH_MAX_AXES];
+} fth__look_rows;
+
+/* A value, and how a program that walks some space reads its axes; `in` is not set, and `rows` are
+ * numbers of the path's own. */
 typedef struct fth__look_path {
     uint32_t value;
+    int n_rows;
+    fth__look_rows rows[FTH__LOOK_ROWS];
     int n; /* views that were looked through, the last one first */
     int node[FTH_PROGRAM_VIEWS];
     fth__view_axis axis[FTH_MAX_AXES];
@@ -17,8 +28,12 @@ bool fth__look_at(const fth_plan *p, const fth_desc *space, uint32_t v, fth__loo
 /* The operand of the view that made the value, read so that the program gets the same elements;
  * false: no view did, or two in a row that no single step of arithmetic stands for. */
 bool fth__look_through(const fth_plan *p, fth__look_path *path);
-/* Axes that are read other than index by index along the axis of their name. */
-int fth__look_axes(const fth_plan *p, const fth_desc *space, const fth__look_path *path,
-                   fth__view_axis axis[FTH_MAX_AXES]);
+/* Axes of a value that are read other than index by index along the axis of their name; `of`: how
+ * all of them are. */
+int fth__look_axes(const fth_plan *p, const fth_desc *space, uint32_t value,
+                   const fth__view_axis of[FTH_MAX_AXES], fth__view_axis axis[FTH_MAX_AXES]);
+/* The value at the end of the path is an index or random numbers, which a program can make itself;
+ * `made` says how. */
+bool fth__look_makes(const fth_plan *p, const fth__look_path *path, fth__made *made);
 
 #endif

@@ -416,6 +416,8 @@ void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, 
 
 /* Kernel and workspace of a unit on the plan's backend. */
 uint32_t fth__unit_flags(const fth__unit *u);
+/* Its kernel can return an error. */
+bool fth__node_may_fail(const fth_node *n);
 uint64_t fth__unit_scratch(const fth__unit *u, const fth_call *call);
 double fth__unit_flops(const fth__unit *u, const fth_call *call);
 

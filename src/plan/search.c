@@ -57,8 +57,8 @@ typedef struct search {
     bool apart; /* of the choices being tried */
 } search;
 
-/* Rows that a step begins because a loop cuts them: rectangles of few columns take longer than those
- * of few rows. */
+/* Rows that a step begins because a loop cuts them: rectangles of few columns take longer than
+ * those of few rows. */
 static double cut_rows(const fth_plan *p, const fth__item *it)
 {
     const fth__buf *b = it->kind == FTH__STEP && it->out[0] >= 0 ? &p->buf[it->out[0]] : NULL;

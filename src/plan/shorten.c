@@ -47,7 +47,7 @@ static bool same_instr(const fth__instr *a, const fth__instr *b)
 {
     if (a->op != b->op || a->from != b->from || a->to != b->to) return false;
     if (memcmp(a->src, b->src, sizeof a->src) == 0) return true;
-    return a->op != FTH__INSTR_CAST && fth__ew_commutes((fth_ew)a->op, (fth_dtype)a->from) &&
+    return a->op >= 0 && fth__ew_commutes((fth_ew)a->op, (fth_dtype)a->from) &&
            a->src[0] == b->src[1] && a->src[1] == b->src[0];
 }
 

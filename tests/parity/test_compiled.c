@@ -22,12 +22,16 @@ typedef struct shape {
 } shape;
 
 /* The first operand lacks the last axis, the taps of a window over another, through which it is
- * read. */
+ * read. Or rows of it are, by an index along the first axis or along all of them; and numbers that
+ * the program makes are added. */
+typedef enum rows { WINDOW, BY_ROW, BY_ELEMENT } rows;
 typedef struct window {
     shape shape;
     int axis;
     fth_border border;
+    rows rows;
 } window;
+enum { ROWS = 50 };
 
 static const shape shapes[] = {
     {1, {5000003}, -1},     {2, {2048, 2304}, -1}, {2, {4099, 1031}, -1}, {2, {2048, 2304}, 1},
@@ -79,6 +83,58 @@ static void add(fth__program *p, fth_ew op, fth_dtype t, int x, int y)
 
 enum { PLAIN = -1, MORE = 35, OFTEN = 1 << 30 };
 
+static void view_window(fth_node *node, fth__program *p, const shape *sh, const window *w)
+{
+    node->in[0].n_axes--;
+    p->n_views = 1;
+    p->view[0] = (fth__view_axis){.mul = 1,
+                                  .tap_mul = 1,
+                                  .add = -(sh->size[sh->n_axes - 1] / 2),
+                                  .div = 1,
+                                  .dim = (int16_t)w->axis,
+                                  .along = (int16_t)w->axis,
+                                  .tap = (int16_t)(sh->n_axes - 1),
+                                  .border = (int16_t)w->border,
+                                  .rows = -1};
+}
+
+/* Operand 2 is the index. */
+static void view_rows(fth_node *node, fth__program *p, const shape *sh, const window *w)
+{
+    p->n_views = 1;
+    p->view[0] = (fth__view_axis){
+        .mul = 1, .div = 1, .limit = ROWS, .along = -1, .tap = -1, .border = -1, .rows = 2};
+    node->in[0].axis[0] = sh->n_axes;
+    node->in[0].size[0] = ROWS;
+    node->in[2] = (fth_desc){.dtype = w->rows == BY_ROW ? FTH_I32 : FTH_I64,
+                             .n_axes = w->rows == BY_ROW ? 1 : sh->n_axes};
+    for (int k = 0; k < node->in[2].n_axes; k++) {
+        node->in[2].axis[k] = k;
+        node->in[2].size[k] = sh->size[k];
+    }
+    p->reg_dtype[2] = (uint8_t)node->in[2].dtype;
+}
+
+/* The result with an index and with random numbers added to it; both are of every axis. */
+static void add_made(fth__program *p, fth_dtype t)
+{
+    const int sum = p->out_reg[0], seed = p->n_in, n = p->n_reg;
+    p->n_made = 2;
+    p->made[0] = (fth__made){.kind = FTH_RANDOM_NORMAL, .stream = 3, .add = 7, .step = {1, 300, 5}};
+    p->made[1] = (fth__made){.kind = FTH__MADE_INDEX, .add = 2, .step = {3, 1, 2}};
+    for (int i = 0; i < 2; i++) {
+        const int s = i == 0 ? seed : -1;
+        add(p, FTH_EW_ADD, i == 0 ? t : FTH_I64, s, s);
+        p->instr[p->n_instr - 1].op = FTH__INSTR_MAKE;
+        p->instr[p->n_instr - 1].from = (uint8_t)i;
+    }
+    add(p, FTH_EW_ADD, t, n + 1, -1);
+    p->instr[p->n_instr - 1].op = FTH__INSTR_CAST;
+    p->instr[p->n_instr - 1].from = FTH_I64;
+    add(p, FTH_EW_ADD, t, n, n + 2);
+    add(p, FTH_EW_ADD, t, n + 3, sum);
+}
+
 /* PLAIN: the first operand as it is. Else x * x + y, with y of the last axis alone, and a function
  * where there is one. The smallest of y and that, `more` times, makes it a program that nobody
  * compiled yet. */
@@ -86,8 +142,11 @@ static void make(fth_node *node, fth__program *p, const shape *sh, const window 
                  fth_red red, int more)
 {
     memset(p, 0, sizeof *p);
+    const bool by_index = w && w->rows != WINDOW;
     p->n_axes = sh->n_axes;
-    p->n_in = p->n_reg = node->n_in = more == PLAIN ? 1 : 2;
+    p->n_in = node->n_in = more == PLAIN ? 1 : by_index ? 3 : 2;
+    p->n_const = by_index;
+    p->n_reg = p->n_in + p->n_const;
     p->n_out = 1;
     p->tail_dim = sh->tail;
     p->tail_red = (int32_t)red;
@@ -99,26 +158,21 @@ static void make(fth_node *node, fth__program *p, const shape *sh, const window 
         p->axis[k] = node->in[0].axis[k] = k;
         p->size[k] = node->in[0].size[k] = sh->size[k];
     }
-    node->in[0].n_axes = sh->n_axes - (w != NULL);
-    if (w) {
-        p->n_views = 1;
-        p->view[0] = (fth__view_axis){.mul = 1,
-                                      .tap_mul = 1,
-                                      .add = -(sh->size[sh->n_axes - 1] / 2),
-                                      .div = 1,
-                                      .dim = (int16_t)w->axis,
-                                      .along = (int16_t)w->axis,
-                                      .tap = (int16_t)(sh->n_axes - 1),
-                                      .border = (int16_t)w->border};
+    node->in[0].n_axes = sh->n_axes;
+    if (w) (by_index ? view_rows : view_window)(node, p, sh, w);
+    if (by_index) {
+        p->reg_dtype[p->n_in] = FTH_I64;
+        p->constant_i64[0] = 11;
     }
     node->in[1].n_axes = 1;
     node->in[1].axis[0] = sh->n_axes - 1;
     node->in[1].size[0] = sh->size[sh->n_axes - 1];
     if (more != PLAIN) {
         add(p, t == FTH_BOOL ? FTH_EW_XOR : FTH_EW_MUL, t, 0, 0);
-        add(p, t == FTH_BOOL ? FTH_EW_OR : FTH_EW_ADD, t, 2, 1);
-        if (fth__ew_dtype(FTH_EW_EXP, t) == t) add(p, FTH_EW_EXP, t, 3, -1);
+        add(p, t == FTH_BOOL ? FTH_EW_OR : FTH_EW_ADD, t, p->out_reg[0], 1);
+        if (fth__ew_dtype(FTH_EW_EXP, t) == t) add(p, FTH_EW_EXP, t, p->out_reg[0], -1);
     }
+    if (by_index) add_made(p, t);
     const fth_ew twice = t == FTH_BOOL                       ? FTH_EW_OR
                          : fth__ew_dtype(FTH_EW_MIN, t) == t ? FTH_EW_MIN
                                                              : FTH_EW_ADD;
@@ -280,16 +334,36 @@ TEST(compiled_and_interpreted_are_the_same)
  */
 TEST(windows_that_are_read_in_place)
 {
-    static const window windows[] = {{{3, {300, 2304, 5}, 2}, 1, FTH_BORDER_MIRROR},
-                                     {{3, {700, 1024, 5}, 2}, 0, FTH_BORDER_REFLECT},
-                                     {{2, {200001, 7}, -1}, 0, FTH_BORDER_ZERO},
-                                     {{3, {340, 1031, 4}, -1}, 0, FTH_BORDER_CLAMP}};
+    static const window windows[] = {{{3, {300, 2304, 5}, 2}, 1, FTH_BORDER_MIRROR, WINDOW},
+                                     {{3, {700, 1024, 5}, 2}, 0, FTH_BORDER_REFLECT, WINDOW},
+                                     {{2, {200001, 7}, -1}, 0, FTH_BORDER_ZERO, WINDOW},
+                                     {{3, {340, 1031, 4}, -1}, 0, FTH_BORDER_CLAMP, WINDOW}};
     stage s = {.device = NULL};
     fth_context *ctx = begin(&s);
     const int n = t_full() ? (int)(sizeof windows / sizeof *windows) : 2;
     for (int i = 0; i < n; i++) {
         s.window = &windows[i];
         compare(&s, &windows[i].shape, i % 2 ? FTH_U16 : FTH_F32, FTH_RED_SUM, i, 200, false);
+    }
+    fth_graph_destroy(s.g);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+/* Whole rows, and an element of its own for each; kept, summed along the rows, down the columns. */
+TEST(rows_by_an_index_and_numbers_that_are_made)
+{
+    static const window windows[] = {{{2, {300, 2304}, -1}, 0, FTH_BORDER_ZERO, BY_ROW},
+                                     {{2, {300, 2304}, -1}, 0, FTH_BORDER_ZERO, BY_ELEMENT},
+                                     {{2, {300, 2305}, 1}, 0, FTH_BORDER_ZERO, BY_ROW},
+                                     {{2, {301, 2304}, 1}, 0, FTH_BORDER_ZERO, BY_ELEMENT},
+                                     {{3, {300, 40, 96}, 1}, 0, FTH_BORDER_ZERO, BY_ROW},
+                                     {{2, {70000, 3}, 1}, 0, FTH_BORDER_ZERO, BY_ELEMENT}};
+    stage s = {.device = NULL};
+    fth_context *ctx = begin(&s);
+    const int n = t_full() ? (int)(sizeof windows / sizeof *windows) : 3;
+    for (int i = 0; i < n; i++) {
+        s.window = &windows[i];
+        compare(&s, &windows[i].shape, i == 1 ? FTH_F64 : FTH_F32, FTH_RED_SUM, i, ROWS - 1, false);
     }
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));

@@ -16,6 +16,7 @@
 extern "C" {
 #include "graph/grid.h"
 #include "ops/fused.h"
+#include "ops/indexing.h"
 }
 
 #include <string.h>
@@ -87,6 +88,7 @@ void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec
         o->along = w->along[j];
     }
     memcpy(a->look, w->look, sizeof a->look);
+    a->fault = w->fault;
     for (int i = 0; i < e->p.n_const; i++) {
         fth__cell c;
         fth__cell_const((fth_dtype)e->p.reg_dtype[e->p.n_in + i], e->p.constant[i],
@@ -122,6 +124,10 @@ bool lies_well(const walk *w, const fth__ew_program *e, bool crossing)
                                                                 rows && !crossing ? -1 : last)))
             return false;
     }
+    for (int l = 0; l < e->shape.looks; l++) /* what an index adds is not in the strides */
+        if (w->look[l].in >= 0 && e->shape.where[w->look[l].in] == FTH__EW_DENSE &&
+            w->look[l].stride % vec != 0)
+            return false;
     for (int j = n_before(e); j < n_before(e) + e->p.n_out && !has_tail(e); j++)
         if (w->data[j] && (w->stride[j][last] != 1 || !is_aligned(w, j, vec, false, last)))
             return false;
@@ -697,4 +703,27 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs
     return fth__ew_prepare(node, &e, device, runs, err);
 }
 
-FTH_CUDA_KERNEL(fused) = {.op = "fused", .scratch = scratch, .run = run, .prepare = prepare};
+/* The view that look `l` stands for. */
+static const fth__view_axis *view_of(const fth__program *p, uint32_t l)
+{
+    for (int i = 0; i < p->n_views; i++)
+        if (fth__view_looks(&p->view[i]) && l-- == 0) return &p->view[i];
+    return NULL;
+}
+
+static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
+{
+    const fth__view_axis *v = view_of((const fth__program *)node->attr, fault->code);
+    int64_t place[FTH_MAX_AXES], left = (int64_t)fault->where;
+    if (!v || !v->gather) return FTH_FAIL(err, FTH_E_INTERNAL, "fused: an index that is nobody's");
+    const fth_desc *d = &v->gather->in[1];
+    for (int k = d->n_axes - 1; k >= 0; k--) {
+        place[k] = left % d->size[k];
+        left /= d->size[k];
+    }
+    return fth__index_fail_at(v->gather, 1, place, fault->value,
+                              v->gather->in[0].axis[v->gather_dim], v->limit, err);
+}
+
+FTH_CUDA_KERNEL(fused) = {
+    .op = "fused", .scratch = scratch, .run = run, .prepare = prepare, .explain = explain};

@@ -37,15 +37,18 @@ typedef union fth__ew_const {
 
 /* An axis of an input that is read beyond its ends, or at divided indices. Its raw index is moved
  * along like the address of an operand: operand `inputs + l` of look l, whose data is the first
- * one, FTH__EW_RAW more so that it is not NULL. */
+ * one, FTH__EW_RAW more so that it is not NULL. Of rows that an index chooses it is the place of
+ * the index in all of its array, and of a value that the program makes (`in` -1) its counter. */
 #define FTH__EW_RAW ((int64_t)1 << 40)
 typedef struct fth__ew_look {
-    int64_t size;   /* of the axis */
+    int64_t size;   /* of the axis; of random numbers the stream */
     int64_t origin; /* index of the tile's first element, */
     int64_t stride; /* and elements from one to the next */
     int64_t div;
     int32_t border, in;
-    fth__ew_const fill; /* as it lies in memory */
+    int32_t rows, wide;      /* operand that is the index, -1: none; it is i64 */
+    int64_t limit, mul, add; /* of rows: below it; mul * index + add is read */
+    fth__ew_const fill;      /* as it lies in memory */
 } fth__ew_look;
 
 /* Where a running total lives and how blocks are gathered: ops/fused.h. */
@@ -66,8 +69,16 @@ typedef struct fth__ew_tail {
     char *partial;    /* segments x items, wide numbers; NULL: totals are finished at once */
 } fth__ew_tail;
 
+/* Where the first error of a run is reported (fathom/backend.h). */
+typedef struct fth__ew_fault {
+    uint64_t where;
+    int64_t value;
+    uint32_t code, lock;
+} fth__ew_fault;
+
 typedef struct fth__ew_args {
-    uint32_t count; /* items of this launch */
+    fth__ew_fault *fault; /* with looks of rows */
+    uint32_t count;       /* items of this launch */
     int32_t n_axes;
     uint32_t extent[FTH__EW_AXES]; /* in items, innermost last */
     uint32_t magic[FTH__EW_AXES], shift[FTH__EW_AXES];

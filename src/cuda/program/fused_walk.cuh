@@ -14,7 +14,14 @@ extern "C" {
 #include "ops/view.h"
 }
 
+#include <stddef.h>
 #include <string.h>
+
+static_assert(sizeof(fth__ew_fault) == sizeof(fth_fault) &&
+                  offsetof(fth__ew_fault, value) == offsetof(fth_fault, value) &&
+                  offsetof(fth__ew_fault, code) == offsetof(fth_fault, code) &&
+                  offsetof(fth__ew_fault, lock) == offsetof(fth_fault, lock),
+              "one report under two names");
 
 namespace
 {
@@ -28,6 +35,7 @@ struct walk {
     char *data[FTH__EW_OPERANDS];
     int64_t n, lo; /* the tail's piece */
     fth__ew_look look[FTH__EW_LOOKS];
+    fth__ew_fault *fault;
 };
 
 /* Operands before the outputs. */
@@ -47,6 +55,54 @@ void set_operand(walk *w, int j, const fth__program *p, const fth_desc *d, const
     fth__fused_strides(p, d, t, stride[j]);
     w->data[j] = (char *)t->data;
     w->bytes[j] = bytes;
+}
+
+/* Where the element of an index stands that a place of the space reads, in all of its array. */
+void set_place(walk *w, int j, const fth_call *call, const fth__program *p, int rows,
+               const int64_t *origin, int64_t (*stride)[FTH_MAX_AXES])
+{
+    const fth_desc *d = &call->node->in[rows];
+    int64_t by = 1, first = 0;
+    for (int dim = d->n_axes - 1; dim >= 0; by *= d->size[dim--]) {
+        const fth__view_axis *v = fth__view_find(p, rows, dim);
+        for (int k = 0; k < p->n_axes; k++) {
+            const int64_t step = v ? (v->along == k ? v->mul : 0) + (v->tap == k ? v->tap_mul : 0)
+                                   : p->axis[k] == d->axis[dim];
+            stride[j][k] += step * by;
+            first += step * by * origin[k];
+        }
+        if (v) first += v->add * by;
+    }
+    w->data[j] = (char *)(intptr_t)(FTH__EW_RAW + first);
+}
+
+/* One number is read beyond the ends of all axes of an input: every look of it has that. */
+void share_fill(walk *w, int looks)
+{
+    for (int l = 0; l < looks; l++)
+        for (int k = 0; k < looks; k++)
+            if (w->look[k].in == w->look[l].in && w->look[l].border == FTH__BORDER_ZERO)
+                w->look[k].fill = w->look[l].fill;
+}
+
+/* Counters of what the program makes itself. */
+int set_made(walk *w, int j, const fth__program *p, const int64_t *origin,
+             int64_t (*stride)[FTH_MAX_AXES])
+{
+    for (int i = 0; i < p->n_made; i++, j++) {
+        const fth__made *made = &p->made[i];
+        int64_t first = made->add;
+        fth__ew_look *look = &w->look[j - p->n_in];
+        look->in = look->rows = -1;
+        look->size = made->stream;
+        for (int k = 0; k < p->n_axes; k++) {
+            stride[j][k] = made->step[k];
+            first += made->step[k] * origin[k];
+        }
+        w->data[j] = (char *)(intptr_t)(FTH__EW_RAW + first);
+        w->bytes[j] = 1;
+    }
+    return j;
 }
 
 /* What is read at even distances is strides and a first element; the rest are looks. */
@@ -72,12 +128,23 @@ void set_inputs(walk *w, const fth_call *call, const fth__program *p, const int6
         look->div = view->div;
         look->border = view->border;
         look->in = view->in;
+        look->rows = view->rows;
         fth__store(dtype, &look->fill, fth__wide_of(dtype, view->fill));
+        w->bytes[j] = 1;
+        if (view->rows >= 0) {
+            look->wide = node->in[view->rows].dtype == FTH_I64;
+            look->limit = view->limit;
+            look->mul = view->mul;
+            look->add = view->add;
+            set_place(w, j++, call, p, view->rows, origin, stride);
+            continue;
+        }
         if (view->along >= 0) stride[j][view->along] += view->mul;
         if (view->tap >= 0) stride[j][view->tap] += view->tap_mul;
-        w->data[j] = (char *)(intptr_t)(FTH__EW_RAW + fth__view_raw(view, origin));
-        w->bytes[j++] = 1;
+        w->data[j++] = (char *)(intptr_t)(FTH__EW_RAW + fth__view_raw(view, origin));
     }
+    share_fill(w, j - p->n_in);
+    j = set_made(w, j, p, origin, stride);
     for (int i = 0; i < j; i++) w->along[i] = p->tail_dim >= 0 ? stride[i][p->tail_dim] : 0;
 }
 
@@ -124,6 +191,7 @@ void walk_init(walk *w, const fth_call *call, const fth__ew_program *e)
         w->n = extent[p->tail_dim];
         w->lo = origin[p->tail_dim];
     }
+    w->fault = (fth__ew_fault *)call->fault;
     collapse(w, p, extent, stride);
 }
 

@@ -12,6 +12,7 @@
 #include "cuda/program/join.h"
 #include "ops/border.h"
 #include "ops/cell_types.h"
+#include "ops/philox.h"
 
 namespace
 {
@@ -22,7 +23,8 @@ enum { AT_ONCE = 1024 };
 enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS };
 
 struct code {
-    int32_t n_in, n_looks, n_const, n_instr, n_out;
+    int32_t n_in, n_looks, n_const, n_instr, n_out, n_made;
+    int32_t made[FTH_PROGRAM_MADE]; /* fth_random_kind, or FTH__MADE_INDEX */
     uint8_t dtype[REGISTERS];
     int16_t out_reg[FTH_PROGRAM_OUTS];
     fth__instr instr[FTH_PROGRAM_INSTRS];
@@ -163,6 +165,46 @@ __device__ __noinline__ void cast(int from, int to, const fth__cell *x, fth__cel
     }
 }
 
+/* The row of look l that an element of its index chooses, raw in all of the index. */
+__device__ int64_t row_at(const both &b, const fth__ew_look &look, int l, int64_t raw, int64_t off,
+                          const char **instead)
+{
+    const char *const index = b.a.operand[look.rows].data;
+    const int64_t row = look.wide ? ((const int64_t *)index)[off] : ((const int32_t *)index)[off];
+    int64_t at = -1;
+    if (row < 0 || row >= look.limit)
+        fth_cuda_complain((fth_fault *)b.a.fault, (uint64_t)raw, row, (uint32_t)l);
+    else
+        at = fth__border_index(look.border, look.size, look.mul * row + look.add);
+    if (at < 0) *instead = (const char *)&look.fill;
+    return at < 0 ? 0 : at;
+}
+
+/* What the program makes at p. */
+__device__ void make(const both &b, const place &p, const fth__instr &in, fth__cell *reg)
+{
+    const int l = b.c.n_looks - b.c.n_made + in.from, j = b.c.n_in + l, kind = b.c.made[in.from];
+    const int64_t n = (int64_t)b.a.operand[j].data - FTH__EW_RAW + p.off[j];
+    fth__cell *const out = &reg[in.dst];
+    if (kind == FTH__MADE_INDEX) {
+        out->i64 = n;
+        return;
+    }
+    const fth__random_key key =
+        fth__random_key_make(reg[in.src[0]].i64, reg[in.src[1]].i64, b.a.look[l].size);
+    const fth__philox bits = fth__random_bits(&key, (uint64_t)n);
+    if (kind == FTH_RANDOM_BITS)
+        out->i64 = (int64_t)((uint64_t)bits.v[1] << 32 | bits.v[0]);
+    else if (kind == FTH_RANDOM_UNIFORM && in.to == FTH__D_F32)
+        out->f32 = fth__uniform_f32(bits.v[0]);
+    else if (kind == FTH_RANDOM_UNIFORM)
+        out->f64 = fth__uniform_f64(bits.v[0], bits.v[1]);
+    else if (in.to == FTH__D_F32)
+        out->f32 = fth__normal_f32(&bits);
+    else
+        out->f64 = fth__normal_f64(&bits);
+}
+
 /* Input i, which looks may move, or put a number in the place of. */
 __device__ void load_input(const both &b, const place &p, int i, fth__cell *v)
 {
@@ -173,6 +215,10 @@ __device__ void load_input(const both &b, const place &p, int i, fth__cell *v)
         const int j = b.c.n_in + l;
         if (look.in != i) continue;
         const int64_t raw = (int64_t)b.a.operand[j].data - FTH__EW_RAW + p.off[j];
+        if (look.rows >= 0) {
+            off += row_at(b, look, l, raw, p.off[look.rows], &instead) * look.stride;
+            continue;
+        }
         const int64_t at = fth__border_divided(look.border, look.size, raw, look.div);
         if (at < 0) instead = (const char *)&look.fill;
         off += (look.div == 1 ? at - raw : at - look.origin) * look.stride;
@@ -189,6 +235,10 @@ __device__ __noinline__ void evaluate(const both &b, const place &p, fth__cell *
         memcpy(&reg[b.c.n_in + i], &b.a.constant[i], sizeof reg[0]);
     for (int i = 0; i < b.c.n_instr; i++) {
         const fth__instr in = b.c.instr[i];
+        if (in.op == FTH__INSTR_MAKE) {
+            make(b, p, in, reg);
+            continue;
+        }
         const fth__cell *x = &reg[in.src[0]];
         if (in.op == FTH__INSTR_CAST) {
             cast(in.from, in.to, x, &reg[in.dst]);
@@ -413,6 +463,8 @@ fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
     b.a = *args;
     b.c.n_in = e->p.n_in;
     b.c.n_looks = e->shape.looks;
+    b.c.n_made = e->p.n_made;
+    for (int i = 0; i < e->p.n_made; i++) b.c.made[i] = e->p.made[i].kind;
     b.c.n_const = e->p.n_const;
     b.c.n_instr = e->p.n_instr;
     b.c.n_out = e->p.n_out;

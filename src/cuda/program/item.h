@@ -26,6 +26,43 @@ FTH__MATH bool fth__look_at(const fth__ew_look &look, int64_t raw, int64_t &off)
     return i >= 0;
 }
 
+/* Look l has an index beyond its axis: the first place of an index counts, as fth_cuda_complain has
+ * it. */
+FTH__MATH void fth__complain(fth__ew_fault *fault, int64_t where, int64_t value, uint32_t l)
+{
+    volatile fth__ew_fault *const f = fault;
+    if ((uint64_t)where >= f->where) return;
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&fault->lock, ~0u, 0u) != ~0u) continue;
+        if ((uint64_t)where < f->where) {
+            f->where = (uint64_t)where;
+            f->value = value;
+            f->code = l;
+        }
+        __threadfence();
+        atomicExch(&fault->lock, ~0u);
+        done = true;
+    }
+}
+
+/* The same of rows: the element of their index lies `at` from its operand's first, and in all of
+ * the index at `place`. */
+FTH__MATH bool fth__row_at(const fth__ew_args &a, uint32_t l, int64_t at, int64_t place,
+                           int64_t &off)
+{
+    const fth__ew_look &look = a.look[l];
+    const char *const index = a.operand[look.rows].data;
+    const int64_t row = look.wide ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+    if (row < 0 || row >= look.limit) {
+        fth__complain(a.fault, place - FTH__EW_RAW, row, l);
+        return false;
+    }
+    const int64_t i = fth__border_index(look.border, look.size, look.mul * row + look.add);
+    off += i * look.stride;
+    return i >= 0;
+}
+
 template <int BYTES> struct fth__word {
     typedef uint4 type;
 };

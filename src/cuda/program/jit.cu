@@ -60,6 +60,9 @@ uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
     h = fth__hash_bytes(tail, sizeof tail, h);
     h = fth__hash_bytes(shape->where, sizeof shape->where, h);
     h = fth__hash_bytes(shape->look_in, (size_t)shape->looks, h);
+    h = fth__hash_bytes(shape->look_rows, (size_t)shape->looks, h);
+    for (int i = 0; i < p->n_made; i++)
+        h = fth__hash_bytes(&p->made[i].kind, sizeof p->made[i].kind, h);
     h = fth__hash_bytes(p->reg_dtype, sizeof p->reg_dtype, h);
     h = fth__hash_bytes(p->instr, sizeof p->instr, h);
     return fth__hash_bytes(p->out_reg, sizeof p->out_reg, h);

@@ -10,6 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/fused.h"
 #include "ops/ops.h"
+#include "ops/random.h"
 #include "ops/view.h"
 
 #include <string.h>
@@ -75,14 +76,27 @@ static bool is_long(const fth__program *p, fth_axis_id axis)
     return false;
 }
 
+static bool goes_along(const fth__program *p, int i, const fth_desc *d, int axis)
+{
+    bool goes = false;
+    for (int k = 0; k < d->n_axes; k++) {
+        const fth__view_axis *v = fth__view_find(p, i, k);
+        goes |= v ? v->along == axis || v->tap == axis : d->axis[k] == p->axis[axis];
+    }
+    return goes;
+}
+
 /* The same of an input with views: rows that one chooses lie as rows do, but what moves through an
  * axis of its own along the items is read element by element. */
-static int where_viewed(const fth__program *p, int i, const fth_desc *d, int inner)
+static int where_viewed(const fth__program *p, int i, const fth_desc *in, int inner)
 {
+    const fth_desc *d = &in[i];
     int last = -1, along = -1;
     for (int k = 0; k < d->n_axes; k++) {
         const fth__view_axis *v = fth__view_find(p, i, k);
         if (v && inner >= 0 && (v->along == inner || v->tap == inner)) return FTH__EW_FAR;
+        if (v && v->rows >= 0 && inner >= 0 && goes_along(p, v->rows, &in[v->rows], inner))
+            return FTH__EW_FAR;
         if (v ? d->size[k] > 1 : is_long(p, d->axis[k])) last = k;
         if (!v && inner >= 0 && d->axis[k] == p->axis[inner]) along = k;
     }
@@ -90,10 +104,12 @@ static int where_viewed(const fth__program *p, int i, const fth_desc *d, int inn
     return last == along ? FTH__EW_DENSE : FTH__EW_FAR;
 }
 
-static int where_lies(const fth__program *p, int i, const fth_desc *d, int inner)
+static int where_lies(const fth__program *p, int i, const fth_desc *in, int inner)
 {
+    const fth_desc *d = &in[i];
     int last = -1;
-    if (fth__is_viewed(p, i)) return where_viewed(p, i, d, inner);
+    if (!fth__program_reads(p, i)) return FTH__EW_FAR; /* the index of rows */
+    if (fth__is_viewed(p, i)) return where_viewed(p, i, in, inner);
     for (int k = 0; k < d->n_axes; k++)
         if (is_long(p, d->axis[k])) last = k;
     if (last < 0) return FTH__EW_HELD;
@@ -167,7 +183,8 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
     int64_t widest = 1;
     int streams = 0;
     for (int i = 0; i < p->n_in; i++) {
-        out->where[i] = (uint8_t)where_lies(p, i, &in[i], out->inner);
+        out->where[i] = (uint8_t)where_lies(p, i, in, out->inner);
+        if (!fth__program_reads(p, i)) continue;
         if (out->where[i] != FTH__EW_DENSE && out->where[i] != FTH__EW_FAR) continue;
         const int64_t size = fth_dtype_size((fth_dtype)p->reg_dtype[i]);
         widest = size > widest ? size : widest;
@@ -178,10 +195,16 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
         widest = size > widest ? size : widest;
     }
     for (int i = 0; i < p->n_views; i++)
-        if (fth__view_looks(&p->view[i])) out->look_in[out->looks++] = (int8_t)p->view[i].in;
+        if (fth__view_looks(&p->view[i])) {
+            out->look_rows[out->looks] = (int8_t)p->view[i].rows;
+            out->look_in[out->looks++] = (int8_t)p->view[i].in;
+        }
+    for (int i = 0; i < p->n_made; i++) out->look_in[out->looks++] = -1;
     out->vec = (int)(16 / widest);
     int heavy = 1;
     for (int i = 0; i < p->n_instr; i++) heavy += weight(&p->instr[i]);
+    for (int i = 0; i < p->n_made; i++)
+        if (p->made[i].kind != FTH__MADE_INDEX) heavy += FTH__RANDOM_FLOPS;
     out->widest = (int)widest;
     out->weight = heavy;
     out->streams = streams;
@@ -253,7 +276,7 @@ static void write_operations(fth__text *t, const fth__program *p)
 {
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
-        bool known = in->op == FTH__INSTR_CAST;
+        bool known = in->op < 0;
         for (int k = 0; k < i && !known; k++)
             known = p->instr[k].op == in->op && p->instr[k].from == in->from;
         if (!known) write_operation(t, in);
@@ -288,6 +311,15 @@ static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape 
         if (s->look_in[l] != i) continue;
         const int j = p->n_in + l;
         last = l;
+        const int rows = s->look_rows[l];
+        if (rows >= 0) {
+            fth__text_add(t,
+                          "        in &= fth__row_at(a, %d, p.off[%d] + at * a.operand[%d].along + "
+                          "%s * a.operand[%d].step, (int64_t)a.operand[%d].data + p.off[%d] + at * "
+                          "a.operand[%d].along + %s * a.operand[%d].step, off);\n",
+                          l, rows, rows, e, rows, j, j, j, e, j);
+            continue;
+        }
         fth__text_add(
             t,
             "        in &= fth__look_at(a.look[%d], (int64_t)a.operand[%d].data - "
@@ -316,6 +348,7 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
     fth__text_add(t, "struct batch {\n");
     for (int i = 0; i < p->n_in; i++)
         fth__text_add(t, "    %s a%d[%s];\n", row_of(p, i)->memory, i, is_one(s, i) ? "1" : "VEC");
+    for (int i = 0; i < p->n_made; i++) fth__text_add(t, "    int64_t n%d;\n", i);
     fth__text_add(t, "    FTH__METHOD void held(const batch &o)\n    {\n");
     for (int i = 0; i < p->n_in; i++)
         if (s->where[i] == FTH__EW_HELD) fth__text_add(t, "        a%d[0] = o.a%d[0];\n", i, i);
@@ -328,7 +361,7 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
     fth__text_add(t, "}\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
                      "place &p, int64_t at, batch &b)\n{\n");
     for (int i = 0; i < p->n_in; i++) {
-        if (s->where[i] == FTH__EW_HELD) continue;
+        if (s->where[i] == FTH__EW_HELD || !fth__program_reads(p, i)) continue;
         if (has_looks(s, i)) {
             write_look(t, p, s, i);
             continue;
@@ -347,7 +380,39 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
                           "a.operand[%d].step];\n",
                           i, i, i);
     }
+    for (int i = 0; i < p->n_made; i++) {
+        const int j = p->n_in + s->looks - p->n_made + i;
+        fth__text_add(t,
+                      "    b.n%d = (int64_t)a.operand[%d].data - FTH__EW_RAW + p.off[%d] + at * "
+                      "a.operand[%d].along;\n",
+                      i, j, j, j);
+    }
     fth__text_add(t, "}\n");
+}
+
+/* A number at a place of its own: neighbours are a step apart. */
+static void write_made(fth__text *t, const fth__program *p, const fth__ew_shape *s,
+                       const fth__instr *in)
+{
+    static const char *const draws[3][2] = {
+        {"(int64_t)((uint64_t)d.v[1] << 32 | d.v[0])", ""},
+        {"fth__uniform_f32(d.v[0])", "fth__uniform_f64(d.v[0], d.v[1])"},
+        {"fth__normal_f32(&d)", "fth__normal_f64(&d)"}};
+    const fth__made *made = &p->made[in->from];
+    const int l = s->looks - p->n_made + in->from;
+    const char *reg = types[in->to].reg;
+    fth__text_add(t, "    const int64_t n%d = b.n%d + e * a.operand[%d].step;\n", in->dst, in->from,
+                  p->n_in + l);
+    if (made->kind == FTH__MADE_INDEX) {
+        fth__text_add(t, "    const %s r%d = n%d;\n", reg, in->dst, in->dst);
+        return;
+    }
+    fth__text_add(t,
+                  "    %s r%d;\n    {\n        const fth__random_key key = "
+                  "fth__random_key_make(r%d, r%d, a.look[%d].size);\n        const fth__philox d = "
+                  "fth__random_bits(&key, (uint64_t)n%d);\n        r%d = %s;\n    }\n",
+                  reg, in->dst, in->src[0], in->src[1], l, in->dst, in->dst,
+                  draws[made->kind][in->to == FTH_F64]);
 }
 
 static void write_cast(fth__text *t, const fth__instr *in)
@@ -382,11 +447,16 @@ static void write_constant(fth__text *t, const fth__program *p, int i)
 static void write_registers(fth__text *t, const fth__program *p, const fth__ew_shape *s)
 {
     for (int i = 0; i < p->n_in; i++)
-        fth__text_add(t, "    const %s r%d = %s(b.a%d[%s]);\n", row_of(p, i)->reg, i,
-                      row_of(p, i)->load, i, is_one(s, i) ? "0" : "e");
+        if (fth__program_reads(p, i))
+            fth__text_add(t, "    const %s r%d = %s(b.a%d[%s]);\n", row_of(p, i)->reg, i,
+                          row_of(p, i)->load, i, is_one(s, i) ? "0" : "e");
     for (int i = 0; i < p->n_const; i++) write_constant(t, p, i);
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
+        if (in->op == FTH__INSTR_MAKE) {
+            write_made(t, p, s, in);
+            continue;
+        }
         fth__text_add(t, "    const %s r%d = ", types[in->to].reg, in->dst);
         if (in->op == FTH__INSTR_CAST) {
             write_cast(t, in);
@@ -476,6 +546,7 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
                       shape->blocks, smallness(p, shape), vec ? shape->tiny : 0);
     }
     fth__text_add(&t, "#include \"cuda/program/item.h\"\n");
+    if (p->n_made > 0) fth__text_add(&t, "#include \"ops/philox.h\"\n");
     write_operations(&t, p);
     write_batch(&t, p, shape, vec);
     if (tail)

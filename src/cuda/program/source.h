@@ -31,8 +31,10 @@ typedef struct fth__ew_shape {
     int inner;                   /* axis of the space that items go along; -1: there is none */
     bool rows;                   /* the tail reduces along that axis */
     uint8_t where[FTH_PROGRAM_INPUTS];
-    int looks;                         /* axes that are read beyond their ends, or divided: */
-    int8_t look_in[FTH_PROGRAM_VIEWS]; /* of which input, in the order of the program's views */
+    int looks; /* axes that are read beyond their ends, or divided: */
+    /* of which input, in the order of the program's views, and by which as their index (-1: none);
+     * at last those of what it makes, of input -1 */
+    int8_t look_in[FTH_PROGRAM_VIEWS], look_rows[FTH_PROGRAM_VIEWS];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
 /* Items of rows that add in blocks of this many of all the elements, in the shape's lanes. */

@@ -1,8 +1,9 @@
 /* random_views.c - views of views of a value, and what programs make of them without copies.
  *
- * Windows, slices, pads, flips and repeats are read inside the loops of their consumers where index
- * arithmetic allows it: chains of them, with every border, summed over taps and over other axes,
- * some read by others as well.
+ * Windows, slices, pads, flips, repeats and rows that an index chooses are read inside the loops of
+ * their consumers where index arithmetic allows it, and indices and random numbers are made there:
+ * chains of them, with every border, summed over taps and over other axes, some read by others as
+ * well.
  */
 #include "testing/engine/op_harness.h"
 #include "testing/engine/random_graph.h"
@@ -87,12 +88,57 @@ static int roll(rg *g, int x, const char *axis)
                            "roll %s by %lld", axis, (long long)by));
 }
 
+/* Rows by an index along new axes, along others of the value (one row for each of their elements),
+ * both, or a permutation. */
+static int rows(rg *g, int x, const char *axis)
+{
+    const fth_val v = rg_val(g, x);
+    const int64_t n = rg_size(g, axis);
+    char axes[3 * 16 + 4] = "";
+    double count = (double)rg_count(v) / (double)(n + (n == 0));
+    const char *other = rg_chance(g, 50) ? rg_axis_of(g, v) : NULL;
+    if (n == 0 || !rg_may("gather") || fth_val_axes(v) >= FTH_MAX_AXES - 2) return x;
+    if (rg_chance(g, 10)) {
+        snprintf(axes, sizeof axes, "%s", axis);
+        count *= (double)n;
+        other = NULL;
+    } else if (!other || strcmp(other, axis) == 0 || rg_chance(g, 40)) {
+        const char *own = rg_axis(g, rg_int(g, 0, 60));
+        if (!own) return x;
+        snprintf(axes, sizeof axes, "%s", own);
+        count *= (double)rg_size(g, own);
+    }
+    if (other && strcmp(other, axis) != 0) {
+        char before[sizeof axes];
+        memcpy(before, axes, sizeof axes);
+        const bool first = rg_chance(g, 50);
+        snprintf(axes, sizeof axes, "%.16s %.16s", first ? other : before, first ? before : other);
+    }
+    if (!rg_room(g, 2.0 * count)) return x;
+    const int index = rg_index(g, axes, n);
+    if (index < 0) return x;
+    const int from[2] = {x, index};
+    return added(g, rg_add(g, fth_gather(v, axis, rg_val(g, index)), true, g->value[x].bound, 2,
+                           from, "rows of %s by [%s]", axis, axes));
+}
+
 static int view(rg *g, int x)
 {
-    static int (*const views[])(rg *, int, const char *) = {window, window,   slice, slice,
-                                                            pad,    upsample, flip,  roll};
+    static int (*const views[])(rg *, int, const char *) = {window,   window, slice, slice, pad,
+                                                            upsample, flip,   roll,  rows,  rows};
     const char *axis = any_axis(g, x);
-    return axis && rg_room(g, 1000.0) ? views[rg_int(g, 0, 7)](g, x, axis) : x;
+    return axis && rg_room(g, 1000.0) ? views[rg_int(g, 0, 9)](g, x, axis) : x;
+}
+
+/* A value that is made where it is read. */
+static int source(rg *g)
+{
+    static const char *const axes[] = {"s", "a", "t"};
+    if (rg_chance(g, 50)) return added(g, rg_chance(g, 50) ? rg_uniform(g) : rg_normal(g));
+    const char *axis = axes[rg_int(g, 0, 2)];
+    if (!rg_may("index") || !rg_room(g, (double)rg_size(g, axis))) return -1;
+    return added(g, rg_add(g, fth_index(g->g, axis), true, (double)rg_size(g, axis), 0, NULL,
+                           "index of %s", axis));
 }
 
 /* Something that is defined for the dtype, exact, and different where an element was misplaced. */
@@ -125,7 +171,7 @@ static bool reduced(rg *g, int x)
 bool rg_views(rg *g)
 {
     const char *axis;
-    int x = rg_with_axis(g, RG_ANY_REAL, rg_chance(g, 80), &axis);
+    int x = rg_chance(g, 25) ? source(g) : rg_with_axis(g, RG_ANY_REAL, rg_chance(g, 80), &axis);
     if (x < 0 || rg_count(rg_val(g, x)) > 20000) return false;
     const int before = g->n_values;
     for (int64_t n = rg_int(g, 1, 3); n > 0 && x >= 0; n--) x = view(g, x);

@@ -131,8 +131,9 @@ TEST(views_that_something_else_needs_are_made)
     /* a product reads it, and then the sum reads what is there */
     const fth_val two = fth_add(fth_sum(fth_dot(m, w, "t"), "o"), fth_sum(fth_sqr(w), "t"));
     EQ_I64(made(two, "window"), 1);
-    /* little of much: the rest would wait with it */
-    EQ_I64(made(fth_neg(fth_slice(v, "x", 3, "few")), "slice"), 1);
+    /* little of much: the rest would wait with it, unless it is there anyway */
+    EQ_I64(made(fth_neg(fth_slice(fth_cumsum(v, "y"), "x", 3, "few")), "slice"), 1);
+    EQ_I64(made(fth_neg(fth_slice(v, "x", 3, "few")), "slice"), 0);
     /* parts of a sum over the axis itself would overlap */
     EQ_I64(made(fth_sum(fth_sqr(fth_window(v, "x", 2, "t", FTH_BORDER_ZERO)), "x"), "window"), 1);
     /* a border of a value that has one already: the last view is read, the first is made */
@@ -222,6 +223,176 @@ TEST(a_blur_takes_the_memory_of_its_arrays)
         SAME_BYTES(whole, streamed, array);
         free(whole);
         free(streamed);
+        graph_free(g);
+    }
+}
+
+/* ---- rows, indices and random numbers ---- */
+
+/* A gather that only programs read is not made, and neither is what it is a view of. */
+TEST(rows_that_only_programs_read_are_not_made)
+{
+    fth_graph *g = graph("z=6 y=40 x=50 k=30 few=4 part=5 t=3");
+    t_random r = t_random_make(11);
+    const fth_val v = t_noise(g, "v", FTH_U16, "z y x", &r), f = fth_cast(v, FTH_F32);
+    int32_t at[40 * 50], rows[30];
+    for (int i = 0; i < 40 * 50; i++) at[i] = i * 7 % 5;
+    for (int i = 0; i < 30; i++) rows[i] = i * 11 % 40;
+    const fth_val of_pixel = t_input(g, "at", FTH_I32, "y x", at),
+                  of_row = t_input(g, "rows", FTH_I32, "k", rows),
+                  best = fth_gather(v, "z", of_pixel), some = fth_gather(f, "y", of_row);
+    EQ_I64(made(best, "gather"), 1); /* an output */
+    EQ_I64(made(fth_cast(best, FTH_F32), "gather"), 0);
+    EQ_I64(made(fth_sum(fth_sqr(some), "x"), "gather"), 0);
+    EQ_I64(made(fth_sum(fth_sqr(some), "k"), "gather"), 0);
+    /* of a part, of a window, a window of rows */
+    const fth_val part = fth_gather(fth_slice(v, "z", 1, "part"), "part", of_pixel),
+                  wide = fth_gather(fth_window(f, "x", 1, "t", FTH_BORDER_MIRROR), "y", of_row);
+    EQ_I64(made(fth_neg(part), "gather") + made(fth_neg(part), "slice"), 0);
+    EQ_I64(made(fth_sum(wide, "t"), "gather") + made(fth_sum(wide, "t"), "window"), 0);
+    const fth_val late = fth_window(some, "x", 1, "t", FTH_BORDER_REFLECT);
+    EQ_I64(made(fth_sum(late, "t"), "gather") + made(fth_sum(late, "t"), "window"), 0);
+    /* an index that is read at places of its own: rows of rows, and beyond an end */
+    EQ_I64(made(fth_neg(fth_window(some, "k", 1, "t", FTH_BORDER_CLAMP)), "gather"), 1);
+    /* a value that would have to be kept for a small part of it */
+    const fth_val few = fth_gather(fth_sqrt(f), "y", fth_slice(of_row, "k", 0, "few"));
+    EQ_I64(made(fth_neg(few), "gather"), 1);
+    same_as_alone(fth_sub(fth_cast(best, FTH_F32), fth_cast(part, FTH_F32)));
+    same_as_alone(fth_sum(wide, "t"));
+    same_along(fth_sum(late, "t"), "k");
+    same_along(fth_sum(fth_sqr(some), "k"), "x");
+    same_as_alone(fth_rmax(fth_slice(some, "k", 3, "few"), "few"));
+    graph_free(g);
+}
+
+TEST(indices_and_random_numbers_are_made_where_they_are_read)
+{
+    fth_graph *g = graph("y=70 x=300 part=40 wide=310 t=3");
+    t_random r = t_random_make(12);
+    const fth_val v = t_noise(g, "v", FTH_F64, "x y", &r), seed = fth_const_i64(g, FTH_I64, 5);
+    int64_t step = 3;
+    const fth_val turn = t_input(g, "turn", FTH_I64, "", &step),
+                  x = fth_cast(fth_expand(fth_index(g, "x"), "y"), FTH_F64),
+                  noise = fth_normal(FTH_F64, "y x", seed, turn, 2),
+                  drop = fth_uniform(FTH_F32, "x y", turn, seed, 0);
+    const fth_val sum = fth_add(fth_mul(v, x), noise);
+    EQ_I64(made(sum, "index") + made(sum, "random"), 0);
+    EQ_I64(made(fth_sum(fth_sqr(noise), "x"), "random"), 0);
+    EQ_I64(made(noise, "random"), 1); /* an output */
+    same_as_alone(sum);
+    same_as_alone(fth_sum(sum, "x"));
+    same_as_alone(fth_select(fth_lt(drop, fth_const(g, FTH_F32, 0.25)), v, noise));
+    same_as_alone(fth_neg(fth_slice(noise, "y", 17, "part")));
+    same_as_alone(fth_rmax(fth_flip(drop, "x"), "x"));
+    same_as_alone(fth_sum(fth_cast(fth_flip(fth_index(g, "x"), "x"), FTH_F64), "x"));
+    /* made once where each would be made many times, or has a border */
+    const fth_val line = fth_uniform(FTH_F32, "x", seed, turn, 1);
+    EQ_I64(made(fth_neg(fth_expand(line, "y")), "random"), 1);
+    EQ_I64(made(fth_sum(fth_window(noise, "x", 1, "t", FTH_BORDER_ZERO), "t"), "random"), 1);
+    EQ_I64(made(fth_neg(fth_pad(drop, "x", 4, "wide", 1.0)), "random"), 1);
+    same_as_alone(fth_sum(fth_window(noise, "x", 1, "t", FTH_BORDER_ZERO), "t"));
+    graph_free(g);
+}
+
+/* What a gather says, said by the program that reads its rows: the first of several, nothing is
+ * read there, and the same index is good again once it is mended. */
+TEST(an_index_beyond_its_axis_is_the_error_of_the_gather)
+{
+    for (int wide = 0; wide < 2; wide++)
+        for (int along = 0; along < 3; along++) {
+            fth_graph *g = graph("z=3 y=20 x=700 few=5");
+            t_random r = t_random_make(13);
+            const fth_val v = t_noise(g, "v", FTH_F32, "z y x", &r);
+            int64_t at[20 * 700] = {0};
+            int32_t small[20 * 700] = {0};
+            at[3 * 700 + 9] = small[3 * 700 + 9] = 3;
+            at[3 * 700 + 8] = small[3 * 700 + 8] = -1;
+            at[17 * 700] = small[17 * 700] = 1 << 30;
+            const fth_val index = wide ? t_input(g, "at", FTH_I64, "y x", at)
+                                       : t_input(g, "at", FTH_I32, "y x", small),
+                          best = fth_neg(fth_gather(v, "z", index)),
+                          all = along == 0   ? best
+                                : along == 1 ? fth_sum(best, "x")
+                                             : fth_sum(best, "y");
+            fth_limits limits = {.threads = 1};
+            fth_err err = {0};
+            fth_plan *p = planned(all, &limits);
+            EQ_I64(units_of(p, "gather"), 0);
+            float out[20 * 700];
+            fth_tensor *to;
+            const int64_t size[2] = {fth_val_size(all, 0), along == 0 ? 700 : 0};
+            OKE(fth_tensor_wrap(&to, fth_context_mem(g->ctx), "to", FTH_F32, along == 0 ? 2 : 1,
+                                size, out, &err),
+                &err);
+            const fth_sink sink = fth_tensor_sink(to);
+            IS(fth_run(p, &sink, NULL, NULL, &err), FTH_E_INDEX_RANGE);
+            HAS(err.text, "gather: the index at [y=3 x=8]");
+            HAS(err.text, "is -1, but axis 'z' has 3 elements");
+            at[3 * 700 + 9] = at[3 * 700 + 8] = at[17 * 700] = 2;
+            small[3 * 700 + 9] = small[3 * 700 + 8] = small[17 * 700] = 2;
+            err = (fth_err){0};
+            OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+            fth_tensor_release(to);
+            fth_plan_destroy(p);
+            graph_free(g);
+        }
+}
+
+/* Rows of a value without elements along the axis: every index is beyond it. */
+TEST(rows_of_an_empty_axis)
+{
+    fth_graph *g = graph("z=0 x=7 k=0 some=3");
+    const fth_val v = t_input(g, "v", FTH_F32, "z x", NULL);
+    int64_t at[3] = {0};
+    const fth_val none = t_input(g, "none", FTH_I64, "k", at),
+                  some = t_input(g, "some", FTH_I64, "some", at);
+    double got[21];
+    run_f64(fth_sum(fth_neg(fth_gather(v, "z", none)), "k"), got);
+    for (int i = 0; i < 7; i++) EQ_F64(got[i], 0.0);
+    fth_limits limits = {.threads = 1};
+    fth_err err = {0};
+    fth_plan *p = planned(fth_sum(fth_neg(fth_gather(v, "z", some)), "some"), &limits);
+    float out[7];
+    fth_tensor *to;
+    OKE(fth_tensor_wrap(&to, fth_context_mem(g->ctx), "to", FTH_F32, 1, ((int64_t[]){7}), out,
+                        &err),
+        &err);
+    const fth_sink sink = fth_tensor_sink(to);
+    IS(fth_run(p, &sink, NULL, NULL, &err), FTH_E_INDEX_RANGE);
+    fth_tensor_release(to);
+    fth_plan_destroy(p);
+    graph_free(g);
+}
+
+/* Where a stack is sharpest: blurred both ways, what that takes away, smoothed, the pixel of its
+ * plane. The stack, the image and some rows of what is between them. */
+TEST(the_sharpest_plane_takes_the_memory_of_its_arrays)
+{
+    enum { Z = 8, N = 256 };
+    static const float tap[9] = {0.02f, 0.06f, 0.12f, 0.18f, 0.24f, 0.18f, 0.12f, 0.06f, 0.02f};
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++) {
+        fth_graph *g = graph("z=8 y=1024 x=256 t=9 s=5");
+        t_random r = t_random_make(14);
+        const fth_val v = t_noise(g, "v", FTH_U16, "z y x", &r), f = fth_cast(v, FTH_F32),
+                      w = t_input(g, "w", FTH_F32, "t", tap),
+                      u = t_input(g, "u", FTH_F32, "s", tap + 2),
+                      soft = fth_correlate(fth_correlate(f, "x", w, "t", b), "y", w, "t", b),
+                      sharp = fth_sqr(fth_sub(f, soft)),
+                      much = fth_correlate(fth_correlate(sharp, "x", u, "s", b), "y", u, "s", b),
+                      best = fth_gather(v, "z", fth_argmax(much, "z"));
+        const uint64_t image = (uint64_t)1024 * N * 2, arrays = (Z + 1) * image;
+        fth_plan_info info;
+        void *whole = run(best, 0, NULL, NULL);
+        void *little = run(best, arrays + arrays * 3 / 10, NULL, &info);
+        IS_TRUE(info.foreign_bytes + info.peak_bytes <= arrays + arrays * 3 / 10);
+        EQ_I64(info.recomputed, 0);
+        SAME_BYTES(whole, little, image);
+        void *least = run(best, LEAST, NULL, &info);
+        LE_F64((double)info.peak_bytes, 0.15 * (double)arrays);
+        SAME_BYTES(whole, least, image);
+        free(whole);
+        free(little);
+        free(least);
         graph_free(g);
     }
 }
