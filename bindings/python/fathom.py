@@ -115,6 +115,24 @@ class SinkStruct(C.Structure):
                 ("concurrent", B), ("part", L * MAX_AXES), ("thread_bytes", U)]
 
 
+class FileItem(C.Structure):
+    _c_name_ = "fth_file_item"
+    _fields_ = [("name", S), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES), ("axes", S)]
+
+
+class H5Dataset(C.Structure):
+    _c_name_ = "fth_h5_dataset"
+    _fields_ = [("name", S), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
+                ("chunk", L * MAX_AXES), ("gzip", I)]
+
+
+class ZarrArray(C.Structure):
+    _c_name_ = "fth_zarr_array"
+    _fields_ = [("format", I), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
+                ("chunk", L * MAX_AXES), ("per_shard", L * MAX_AXES), ("packing", I),
+                ("axis", S * MAX_AXES)]
+
+
 class Limits(C.Structure):
     _c_name_ = "fth_limits"
     _fields_ = [("memory_bytes", U), ("device_bytes", U), ("scratch_bytes", U), ("threads", I),
@@ -254,6 +272,19 @@ _FUNCTIONS = {
     "fth_safetensors_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
     "fth_h5_open": (I, [C.POINTER(P), P, S, _PE]), "fth_h5_close": (None, [P]),
     "fth_h5_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
+    "fth_zarr_open": (I, [C.POINTER(P), P, S, _PE]), "fth_zarr_close": (None, [P]),
+    "fth_zarr_source": (I, [P, C.POINTER(SourceStruct), _PE]),
+    "fth_npz_create": (I, [C.POINTER(P), P, S, C.POINTER(FileItem), L, _PE]),
+    "fth_npz_sink": (I, [P, S, C.POINTER(SinkStruct), _PE]),
+    "fth_npz_commit": (I, [P, _PE]), "fth_npz_abandon": (None, [P]),
+    "fth_safetensors_create": (I, [C.POINTER(P), P, S, C.POINTER(FileItem), L, P, _PE]),
+    "fth_safetensors_sink": (I, [P, S, C.POINTER(SinkStruct), _PE]),
+    "fth_safetensors_commit": (I, [P, _PE]), "fth_safetensors_abandon": (None, [P]),
+    "fth_h5_create": (I, [C.POINTER(P), P, S, _PE]),
+    "fth_h5_sink": (I, [P, C.POINTER(H5Dataset), C.POINTER(SinkStruct), _PE]),
+    "fth_h5_put_attr_texts": (I, [P, S, S, C.POINTER(S), L, _PE]),
+    "fth_h5_commit": (I, [P, _PE]), "fth_h5_abandon": (None, [P]),
+    "fth_zarr_create": (I, [C.POINTER(SinkStruct), P, S, C.POINTER(ZarrArray), _PE]),
     "fth_batches_bytes": (U, [P, C.POINTER(SourceStruct), L]),
     "fth_batches_create_": (I, [C.POINTER(P), P, _O, C.POINTER(SourceStruct), L, _PE]),
     "fth_batches_destroy": (None, [P]),
@@ -344,11 +375,13 @@ class Error(Exception):
 
     def __init__(self, text, status="USAGE", hint=None, site=None, frames=()):
         info = _STATUS[status]
+        if site is None:  # files and contexts know no line of the program
+            here = _site()
+            site = Place(_text(here.file), here.line)
         self.status, self.code, self.exit_code = status, info[1], info[3]
         self.text, self.hint = text, hint or info[2]
         self.site, self.frames = site, tuple(frames)
-        where = f"\n  at     {site.file}:{site.line}" if site else ""
-        super().__init__(f"{self.code}: {text}{where}\n  hint   {self.hint}")
+        super().__init__(f"{self.code}: {text}\n  at     {site.file}:{site.line}\n  hint   {self.hint}")
 
 
 def _status_table():
@@ -914,26 +947,38 @@ _CONTAINERS = {".npz": "npz", ".safetensors": "safetensors", ".h5": "h5", ".hdf5
                ".h5ad": "h5"}
 
 
+def _ending(path):
+    return os.path.splitext(os.fspath(path).rstrip("/"))[1].lower()
+
+
 def _file_source(context, place):
-    """"x.npy", ("x.npz", "name"), ("x.safetensors", "name"), ("x.h5", "/dataset")."""
-    path, name = place if isinstance(place, tuple) else (place, None)
-    ending = os.path.splitext(os.fspath(path))[1]
+    """"x.npy", "x.zarr", ("x.npz", "name"), ("x.safetensors", "name"), ("x.h5", "/dataset")."""
+    path, name = place if isinstance(place, tuple) and len(place) == 2 else (place, None)
+    if not isinstance(path, (str, os.PathLike)) or not (name is None or isinstance(name, str)):
+        raise Error(f"{place!r} is neither a path nor (file, name)", "FILE_FORMAT", _READABLE)
+    ending = _ending(path)
     s, err, box = SourceStruct(), Err(), P()
     if name is None and ending == ".npy":
         _check(_lib.fth_npy_open(C.byref(s), context._mem, os.fsencode(path), C.byref(err)), err)
         return s
-    if name is None or ending not in _CONTAINERS:
-        raise Error(f"{place!r} is not a file that can be read here", "FILE_FORMAT",
-                    "give 'x.npy', or (file, name) for .npz, .safetensors and .h5")
-    kind = _CONTAINERS[ending]
+    kind = "zarr" if ending == ".zarr" else _CONTAINERS.get(ending)
+    if kind is None or (name is None and kind != "zarr"):
+        raise Error(f"{place!r} " + ("is no file that can be read" if kind is None
+                                     else "holds several arrays, and none is named"),
+                    "FILE_FORMAT", _READABLE)
+    if kind == "zarr" and name is not None:
+        path = os.path.join(path, name.strip("/"))
     _check(getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, os.fsencode(path),
                                              C.byref(err)), err)
     try:
-        _check(getattr(_lib, f"fth_{kind}_source")(box, name.encode(), C.byref(s), C.byref(err)),
-               err)
+        given = (box,) if kind == "zarr" else (box, name.encode())
+        _check(getattr(_lib, f"fth_{kind}_source")(*given, C.byref(s), C.byref(err)), err)
     finally:
         getattr(_lib, f"fth_{kind}_close")(box)
     return s
+
+
+_READABLE = "give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .h5, .hdf5, .h5ad, .zarr"
 
 
 def _number_of(array, dtype):
@@ -1027,6 +1072,180 @@ class Batches:
         lent = Lent()
         lent.owner = self
         return np.asarray(lent)
+
+
+# ---- files that outputs become -------------------------------------------------------------------
+
+_WRITERS = {".npz": "npz", ".safetensors": "safetensors", ".h5": "h5", ".hdf5": "h5"}
+_WRITABLE = ("give 'x.npy' or 'x.zarr' for one array, (file, name) for one of several in "
+             "'x.npz', 'x.safetensors', 'x.h5' or 'x.hdf5'")
+_LIB_HDF5 = 1 << 3  # of libraries.def
+_CHUNK_BYTES = 1 << 20  # of a Zarr chunk
+
+Target = namedtuple("Target", "kind path name")
+
+
+def _target(where, key):
+    """Which file an output becomes, and its name there."""
+    path, name = where if isinstance(where, tuple) and len(where) == 2 else (where, None)
+    if not isinstance(path, (str, os.PathLike)) or not (name is None or isinstance(name, str)):
+        _refuse(f"output {key!r} cannot go to {where!r}: it is no array, path, (file, name) or function",
+                "NO_SINK", _WRITABLE)
+    path, ending = os.fsdecode(path), _ending(path)
+    if ending in (".npy", ".zarr"):
+        if name is not None:
+            _refuse(f"output {key!r} cannot go to {where!r}: {ending} holds one array, which has no name",
+                    "FILE_FORMAT", f"give {path!r} alone; " + _WRITABLE)
+        return Target(ending[1:], path, None)
+    if ending not in _WRITERS:
+        _refuse(f"output {key!r} cannot go to {where!r}: {ending or 'a name without ending'} is no "
+                "format that is written", "FILE_FORMAT", _WRITABLE)
+    if not name or name.strip("/") == "":
+        _refuse(f"output {key!r} goes to {path!r}, which holds several arrays, without a name",
+                "FILE_FORMAT", f"give ({path!r}, {str(key)!r})")
+    return Target(_WRITERS[ending], path, name)
+
+
+def _identity(path):
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.realpath(folder), name
+
+
+def _check_targets(targets):
+    """Refuse two outputs for one place before anything runs."""
+    seen = {}
+    for key, target in targets.items():
+        name = target.name
+        if target.kind == "npz" and name.endswith(".npy"):
+            name = name[:-4]
+        if target.kind == "h5":
+            name = "/" + "/".join(part for part in name.split("/") if part)
+        for (other_file, other_name), other in seen.items():
+            if other_file != _identity(target.path):
+                continue
+            if name == other_name:
+                what = f"{target.name!r} in " if name else ""
+                _refuse(f"outputs {other!r} and {key!r} would both become {what}the file "
+                        f"{target.path!r}", "ALIAS",
+                        "give each a name of its own")
+            a, b = sorted((name, other_name))
+            if target.kind == "h5" and b.startswith(a + "/"):
+                _refuse(f"outputs {other!r} and {key!r}: {a!r} of {target.path!r} cannot be a dataset "
+                        f"and the group of {b!r}", "ALIAS", "give each a name of its own")
+        seen[_identity(target.path), name] = key
+
+
+def _zarr_array(number, shape, axes):
+    """Chunks of whole inner axes, of about _CHUNK_BYTES."""
+    array, room = ZarrArray(dtype=number, n_axes=len(shape)), _CHUNK_BYTES
+    room = max(1, room // _numpy_dtype(number).itemsize)
+    for i in reversed(range(len(shape))):
+        array.size[i], array.axis[i] = shape[i], axes[i].encode()
+        array.chunk[i] = max(1, min(shape[i], room))
+        room = max(1, room // array.chunk[i])
+    return array
+
+
+class _Files:
+    """The files of one run. What goes to one file shares a writer, which the last of them to be
+    committed ends: inside the run, when nothing else can fail, and before parameters change."""
+
+    def __init__(self, context):
+        self._mem, self._closing, self._writers, self.live = context._mem, [], {}, []
+
+    def open(self, sinks, places, describe):
+        """places: {index of a sink: target}; describe(index): number of its dtype, shape, axes."""
+        shared = {}
+        for i, target in places.items():
+            if target.kind in ("npy", "zarr"):
+                self._open_one(sinks[i], target, *describe(i))
+            else:
+                shared.setdefault(_identity(target.path), []).append(i)
+        for members in shared.values():
+            self._open_shared(sinks, members, places, describe)
+
+    def _open_one(self, sink, target, number, shape, axes):
+        err, path = Err(), os.fsencode(target.path)
+        if target.kind == "npy":
+            status = _lib.fth_npy_create(C.byref(sink), self._mem, path, number, len(shape),
+                                         (L * MAX_AXES)(*shape), C.byref(err))
+        else:
+            status = _lib.fth_zarr_create(C.byref(sink), self._mem, path,
+                                          C.byref(_zarr_array(number, shape, axes)), C.byref(err))
+        _check(status, err)
+        self._closing.append(sink)
+
+    def _open_shared(self, sinks, members, places, describe):
+        kind, path = places[members[0]].kind, os.fsencode(places[members[0]].path)
+        err, box, items = Err(), P(), (FileItem * len(members))()
+        for item, i in zip(items, members):
+            number, shape, axes = describe(i)
+            item.name, item.axes = places[i].name.encode(), " ".join(axes).encode()
+            item.dtype, item.n_axes = number, len(shape)
+            item.size[:len(shape)] = shape
+        given = [] if kind == "h5" else [items, len(items)] + [None] * (kind == "safetensors")
+        _check(getattr(_lib, f"fth_{kind}_create")(C.byref(box), self._mem, path, *given,
+                                                   C.byref(err)), err)
+        self._writers[box.value] = kind
+        for item, i in zip(items, members):
+            sink = sinks[i]
+            if kind == "h5":
+                dataset = H5Dataset(item.name, item.dtype, item.n_axes, item.size)
+                _check(_lib.fth_h5_sink(box, C.byref(dataset), C.byref(sink), C.byref(err)), err)
+                self._label(box, item, err)
+            else:
+                _check(getattr(_lib, f"fth_{kind}_sink")(box, item.name, C.byref(sink),
+                                                         C.byref(err)), err)
+            sink.abandon = DROP_FN()  # the writer may be gone by then; close() abandons it
+        self._end_with(sinks[max(members)], box.value, kind)
+
+    @staticmethod
+    def _label(box, item, err):
+        """Names of axes, where h5py has them as dataset.dims[i].label."""
+        axes = item.axes.split()
+        if axes:
+            _check(_lib.fth_h5_put_attr_texts(box, item.name, b"DIMENSION_LABELS",
+                                              (S * len(axes))(*axes), len(axes), C.byref(err)), err)
+
+    def _end_with(self, sink, box, kind):
+        """Sinks are committed in order: with this one its file is complete."""
+        finish = COMMIT_FN.from_buffer_copy(sink.commit)
+
+        def commit(me, err):
+            status = finish(me, err)
+            if status == 0:
+                del self._writers[box]
+                status = getattr(_lib, f"fth_{kind}_commit")(box, err)
+            return status
+        sink.commit = COMMIT_FN(commit)
+        self.live.append(sink.commit)
+
+    def close(self):
+        """What was not committed goes, and older files stay."""
+        for box, kind in self._writers.items():
+            getattr(_lib, f"fth_{kind}_abandon")(box)
+        for sink in self._closing:
+            _lib.fth_sink_close(C.byref(sink))
+        self._writers, self._closing = {}, []
+        self.live.clear()
+
+
+def _plan_file(context, sink, target, number, shape, axes):
+    """What a plan must know of a file before there is one: what its writing takes beside the data."""
+    if target.kind == "h5":
+        sink.libraries = _LIB_HDF5
+    if target.kind != "zarr":
+        return None
+    folder, err = tempfile.mkdtemp(prefix="fathom-"), Err()
+    try:  # its rooms depend on the budget: the library says
+        real = SinkStruct()
+        _check(_lib.fth_zarr_create(C.byref(real), context._mem,
+                                    os.fsencode(os.path.join(folder, "x.zarr")),
+                                    C.byref(_zarr_array(number, shape, axes)), C.byref(err)), err)
+    finally:
+        shutil.rmtree(folder, True)
+    sink.libraries, sink.billed_bytes = real.libraries, real.billed_bytes
+    return real
 
 
 # ---- values ---------------------------------------------------------------------------------------
@@ -1309,7 +1528,8 @@ class Graph:
 
     def input(self, name, data, axes, dtype=None):
         """Data from outside: an array (C-contiguous ones are used in place; others are read in
-        pieces), a Source, "x.npy", (file, name), or anything with __dlpack__ or a buffer."""
+        pieces), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
+        or x.zarr, or anything with __dlpack__ or a buffer."""
         opened = _Opened(self.context, self._callbacks, data, dtype)
         s = opened.struct
         try:
@@ -1407,10 +1627,13 @@ class Graph:
 
     def plan(self, outputs, updates=(), into=None, **limits):
         """Plan what is wanted. `outputs` is a value, a list or a dict of values, and run() gives
-        back the same form; `updates` are assigns. `into` says where an output goes: an array, a
-        path "x.npy", or a function of (lo, array), by key or position. Limits: memory="1G",
-        scratch, threads, stream="axis", no_recompute, no_spill, no_fuse."""
-        return Plan(self, outputs, updates, into or {}, limits)
+        back the same form; `updates` are assigns. `into` says where outputs go, by key or position: an
+        array, a function of (lo, array), "x.npy", "x.zarr", or (file, name) with a file x.npz,
+        x.safetensors or x.h5; several may share one, which appears whole or not at all. For one
+        value it is the place alone, for a dict also one file, "x.npz", that takes all by their
+        keys. run() gives back the place. Limits: memory="1G", scratch, threads, stream="axis",
+        no_recompute, no_spill, no_fuse."""
+        return Plan(self, outputs, updates, into, limits)
 
 
 class Plan:
@@ -1426,10 +1649,10 @@ class Plan:
         self._values = values
         self._dtypes = [_lib.fth_val_dtype(v) for v in values]
         self._shapes = [v.shape for v in values]
-        self._into = into
-        unknown = [k for k in into if k not in self._keys]
-        if unknown:
-            raise Error(f"'into' names {unknown[0]!r}, which is no output", "NO_SINK")
+        self._into = self._given(into)
+        self._targets = {key: _target(where, key) for key, where in self._into.items()
+                         if not (where is None or isinstance(where, np.ndarray) or callable(where))}
+        _check_targets(self._targets)
         all_values = values + list(updates)
         self._n = len(all_values)
         self._callbacks = _Callbacks()
@@ -1442,12 +1665,22 @@ class Plan:
             setattr(lim, flag, bool(limits.pop(flag, False)))
         if limits:
             raise TypeError(f"plan() has no limit called {next(iter(limits))!r}")
-        sinks, _, _ = self._make_sinks(planning=True)
+        sinks, _ = self._make_sinks(planning=True)
         lim.sinks = C.cast(sinks, C.POINTER(SinkStruct))
         outs = (Val * self._n)(*[v._as_parameter_ for v in all_values])
         err = Err()
         self._keep = (sinks, lim, outs)
-        self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim), C.byref(err))
+        held = []  # rooms that writers have in a run count while the rest of the budget is planned
+        try:
+            for i, key in enumerate(self._keys):
+                if key in self._targets:
+                    held.append(_plan_file(graph.context, sinks[i], self._targets[key],
+                                           *self._describe(i)))
+            self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim),
+                                          C.byref(err))
+        finally:
+            for real in filter(None, held):
+                _lib.fth_sink_close(C.byref(real))
         if not self._p:
             raise _error(err)
         self._life = _Life(self, graph._life, _lib.fth_plan_destroy_, self._p, _END)
@@ -1460,15 +1693,39 @@ class Plan:
             return list(outputs), list(outputs.values())
         return list(range(len(outputs))), list(outputs)
 
+    def _given(self, into):
+        """{key: place} of what was given: a dict, one place for one value, or one file for a dict of
+        them, which has each by its key."""
+        if isinstance(into, dict):
+            unknown = [k for k in into if k not in self._keys]
+            if unknown:
+                _refuse(f"'into' names {unknown[0]!r}, which is no output", "NO_SINK",
+                        "outputs are " + ", ".join(map(repr, self._keys)))
+            return into
+        if into is None or isinstance(into, (tuple, list)) and len(into) == 0:
+            return {}
+        if isinstance(self._form, Value):
+            return {0: into}
+        if isinstance(self._form, dict) and isinstance(into, (str, os.PathLike)):
+            if _ending(into) in _WRITERS:
+                return {key: (into, str(key)) for key in self._keys}
+            if len(self._keys) == 1 or _ending(into) not in (".npy", ".zarr"):
+                return {key: into for key in self._keys}  # an unknown ending is refused by name
+        _refuse(f"'into' is {into!r}, which is no place for {len(self._keys)} outputs", "NO_SINK",
+                "give {key: place}, or a file such as 'x.npz' for a dict of outputs; " + _WRITABLE)
+
+    def _describe(self, i):
+        return self._dtypes[i], self._shapes[i], self._values[i].axes
+
     def __del__(self):
         if hasattr(self, "_callbacks"):
             self._callbacks.live.clear()
 
     def _make_sinks(self, planning=False):
-        """One sink per output: its struct, what run() returns, and which files to close. While
-        planning only the fact that an output goes to memory counts, not its address."""
+        """One sink per output, files apart, and what run() returns. While planning only the fact
+        that an output goes to memory counts, not its address."""
         sinks = (SinkStruct * self._n)()
-        results, files = [], []
+        results = []
         for i, key in enumerate(self._keys):
             s, where = sinks[i], self._into.get(key)
             dtype = _numpy_dtype(self._dtypes[i])
@@ -1491,14 +1748,8 @@ class Plan:
                 s.kind = b"python"
                 self._write_sink(s, lambda at, part, put=where: put(at, part.copy()), dtype,
                                  len(self._shapes[i]))
-            elif not planning:
-                err, size = Err(), (L * MAX_AXES)(*self._shapes[i])
-                _check(_lib.fth_npy_create(C.byref(s), self.graph.context._mem,
-                                           os.fsencode(where), self._dtypes[i],
-                                           len(self._shapes[i]), size, C.byref(err)), err)
-                files.append(s)
             results.append(result)
-        return sinks, results, files
+        return sinks, results
 
     def _check_shared(self, results):
         """The library sees memory it uses in place; arrays that are read in pieces, because they
@@ -1552,8 +1803,9 @@ class Plan:
         ours, sources = self._callbacks, self.graph._callbacks
         ours.live.clear()
         ours.take(), sources.take()
-        sinks, results, files = self._make_sinks()
+        sinks, results = self._make_sinks()
         self._check_shared(results)
+        files = _Files(self.graph.context)
 
         def step(_user, p):
             try:
@@ -1571,12 +1823,13 @@ class Plan:
         options = RunOptions(PROGRESS_FN(step), None)
         report, err = RunReport(), Err()
         try:
+            files.open(sinks, {self._keys.index(key): target for key, target in self._targets.items()},
+                       self._describe)
             with _signals:
                 status = _lib.fth_run(self._p, sinks, C.byref(options), C.byref(report),
                                       C.byref(err))
         finally:
-            for s in files:
-                _lib.fth_sink_close(C.byref(s))
+            files.close()
         cause = ours.take() or sources.take()
         if status != 0 and cause is not None and _error(err).status == "CANCELLED":
             raise cause

@@ -266,6 +266,8 @@ static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *
     *create = H5Pcreate(H5P_DATASET_CREATE);
     bool ok = *create >= 0 && H5Pset_obj_track_times(*create, false) >= 0 &&
               H5Pset_fill_time(*create, H5D_FILL_TIME_NEVER) >= 0; /* every element gets written */
+    /* Its place in the file must not depend on which dataset is written first. */
+    if (ok && !chunked) ok = H5Pset_alloc_time(*create, H5D_ALLOC_TIME_EARLY) >= 0;
     if (ok && chunked) ok = H5Pset_chunk(*create, want->n_axes, chunk) >= 0;
     /* Mandatory: else HDF5 quietly stores a chunk as it is when a filter has no memory. */
     const unsigned level = (unsigned)want->gzip;
