@@ -30,6 +30,7 @@ docs: all
 	build/tools/gen_errors_doc > docs/errors.md
 	build/tools/gen_ops_doc > docs/operations.md
 	tools/gen_python
+	tools/gen_stub
 	build/tools/gen_cli_docs docs
 
 # Pictures of docs/, by the commands of docs/pictures.md.

@@ -42,7 +42,7 @@ install(FILES docs/completions/fathom.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES docs/completions/_fathom
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py)
+file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py bindings/python/*.pyi)
 if(python)
     install(FILES ${python} DESTINATION ${CMAKE_INSTALL_DATADIR}/fathom/python)
 endif()

@@ -12,6 +12,8 @@
 #
 # The library is found by FATHOM_LIBRARY, beside this file, in the lib folder of the tree or
 # prefix this file lies in, or by the system. NumPy is the only package needed.
+from __future__ import annotations
+
 import csv as _csv
 import ctypes as C
 import ctypes.util
@@ -28,6 +30,7 @@ import threading
 import warnings
 import weakref
 from collections import namedtuple
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -35,6 +38,18 @@ __version__ = "0.1.0"
 
 MAX_AXES, MAX_IN, MAX_OUT = 8, 48, 24
 P, I, L, U, D, S, B = C.c_void_p, C.c_int, C.c_int64, C.c_uint64, C.c_double, C.c_char_p, C.c_bool
+
+
+# ---- types in signatures; tools/gen_stub takes them over ------------------------------------------
+
+Axes = Union[str, Sequence[str]]  # "y x" or ["y", "x"]
+Number = Union[bool, int, float, complex, np.generic]
+Operand = Union["Value", Number]
+Size = Union[int, str, None]  # bytes: 512, "8G", "50%"
+Path = Union[str, "os.PathLike[str]"]
+Data = Union[np.ndarray, "Tensor", "Source", Path, "tuple[Path, str]", Any]  # whatever input() takes
+Into = Union[np.ndarray, Path, "tuple[Path, str]", Callable[["tuple[int, ...]", np.ndarray], Any]]
+DType = Union[str, type, np.dtype]
 
 
 # ---- the structs of the headers; tests/python/test_abi.py holds them against a C compiler -------
@@ -207,10 +222,6 @@ EW = {name: i for i, name in enumerate(("add", "sub", "mul", "div", "idiv", "mod
                                         "isnan", "isfinite", "eq", "ne", "lt", "le", "gt", "ge",
                                         "and", "or", "xor", "not", "select", "conj", "real", "imag",
                                         "arg", "abs2", "complex"))}
-_UNARY = ("neg", "abs", "sqr", "sqrt", "rsqrt", "recip", "exp", "expm1", "log", "log1p", "sin",
-          "cos", "tanh", "sigmoid", "softplus", "relu", "lgamma", "digamma", "trigamma", "erf",
-          "floor", "ceil", "round", "sign", "isnan", "isfinite", "conj", "real", "imag", "arg",
-          "abs2")
 # ---- end of what is made
 RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
@@ -361,8 +372,17 @@ _libc.free.argtypes = [P]
 
 # ---- errors ---------------------------------------------------------------------------------------
 
-Place = namedtuple("Place", "file line")
-Frame = namedtuple("Frame", "file line note")
+class Place(NamedTuple):
+    """A line of a program: its file and number."""
+    file: str
+    line: int
+
+
+class Frame(NamedTuple):
+    """A line of the library that an error passed, and what was being done there."""
+    file: str
+    line: int
+    note: str
 
 
 def _text(b):
@@ -370,10 +390,20 @@ def _text(b):
 
 
 class Error(Exception):
-    """What the library refused. `status` is a name like "AXIS_MISMATCH", `code` like
-    "FTH-AXIS-003"; `site` is the line of your program, `frames` where the library was."""
+    """What the library refused. `text` is what was wanted and found, `hint` one thing to do; `status` is a
+    name like "AXIS_MISMATCH", `code` like "FTH-AXIS-003" (docs/errors.md), `exit_code` what the program
+    would end with; `site` is the line of your program, `frames` where the library was."""
 
-    def __init__(self, text, status="USAGE", hint=None, site=None, frames=()):
+    status: str
+    code: str
+    exit_code: int
+    text: str
+    hint: str
+    site: Place
+    frames: tuple[Frame, ...]
+
+    def __init__(self, text: str, status: str = "USAGE", hint: Optional[str] = None,
+                 site: Optional[Place] = None, frames: Iterable[Frame] = ()) -> None:
         info = _STATUS[status]
         if site is None:  # files and contexts know no line of the program
             here = _site()
@@ -432,9 +462,56 @@ def _site():
 _END = Site(_keep("Python's collector"), _keep("release"), 0)  # where objects end by themselves
 
 
+_NO_AXES = "axes go by name, \"y x\" or [\"y\", \"x\"], not by number"
+
+
 def _axes(axes):
     """"a b", ["a", "b"] -> b"a b"."""
-    return (axes if isinstance(axes, str) else " ".join(axes)).encode()
+    if isinstance(axes, str):
+        return axes.encode()
+    try:
+        names = list(axes)
+    except TypeError:
+        names = [axes]
+    if not all(isinstance(name, str) for name in names):
+        _refuse(f"expected names of axes, found {axes!r}", "AXIS_NAME", _NO_AXES)
+    return " ".join(names).encode()
+
+
+def _axis(name):
+    """"a" -> b"a"."""
+    if not isinstance(name, str):
+        _refuse(f"expected the name of an axis, found {name!r}", "AXIS_NAME", _NO_AXES)
+    return name.encode()
+
+
+def _some(v, axes):
+    """The axes of a reduction: all of v where none are given."""
+    return _axes(v.axes if axes is None else axes)
+
+
+def _one_of(table, word, what):
+    if not isinstance(word, str) or word not in table:
+        _refuse(f"{what} is {word!r}", "GRAPH_ATTR", "it is one of " + ", ".join(map(repr, table)))
+    return table[word]
+
+
+def _refuse_operand(what, x):
+    kind = f"{x.dtype} {list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
+    _refuse(f"{what}: expected a value of the graph, found {type(x).__name__} {kind}", "GRAPH_VALUE",
+            "arrays become values with names of axes: g.input(name, array, axes)")
+
+
+def _preformatted(text):
+    """For notebooks."""
+    return "<pre>" + text.replace("&", "&amp;").replace("<", "&lt;") + "</pre>"
+
+
+def _readable(n):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return f"{n} B" if unit == "B" else f"{n:.2f} {unit}"
+        n /= 1024
 
 
 _RANGE = {"bool": (0, 1), "u8": (0, 2**8 - 1), "u16": (0, 2**16 - 1),
@@ -549,12 +626,17 @@ class _Life:
 class Context:
     """Memory budget, workers and device; shared by graphs."""
 
-    def __init__(self, memory=None, threads=0, device=None, scratch=None, trace=None, log=None,
-                 log_level="info", device_memory=None, plain_products=False):
-        """memory="8G" is for everything: data, and what libraries may take; device_memory="8G" is
-        the same on a GPU (device="cuda"). `trace` is a Trace; log(level, line) gets lines up to
-        log_level: "error", "warn", "info" or "debug". With plain_products a GPU makes products of
-        f32 without its matrix units."""
+    trace: Optional[Trace]
+
+    def __init__(self, memory: Size = None, threads: int = 0, device: Optional[str] = None,
+                 scratch: Optional[Path] = None, trace: Optional[Trace] = None,
+                 log: Optional[Callable[[str, str], Any]] = None, log_level: str = "info",
+                 device_memory: Size = None, plain_products: bool = False) -> None:
+        """memory="8G" is for everything: data, and what libraries may take (default: 90 % of what is
+        free); threads, 0: one per core; device "cpu", "cuda", "cuda:1" or "auto", and
+        device_memory="8G" the budget there; scratch is a folder for what is spilled. `trace` is a
+        Trace; log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug". With
+        plain_products a GPU makes products of f32 without its matrix units."""
         self._p, self._pid = None, os.getpid()
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
@@ -582,27 +664,36 @@ class Context:
         _lib.fth_context_destroy_(p, _END, None)
 
     @property
-    def device(self):
+    def device(self) -> str:
+        """Where runs compute: "cpu" or "cuda:0"."""
         return _text(_lib.fth_context_device(self._p))
 
     @property
-    def device_reason(self):
+    def device_reason(self) -> str:
         """Why that device: "auto: this build has no CUDA backend"."""
         return _text(_lib.fth_context_device_reason(self._p))
 
     @property
-    def threads(self):
+    def threads(self) -> int:
+        """How many workers a run has."""
         return _lib.fth_context_threads(self._p)
+
+    def __repr__(self) -> str:
+        if self._p is None:
+            return "<fathom.Context, closed>"
+        return f"<fathom.Context on {self.device}, {self.threads} threads>"
 
     @property
     def _mem(self):
         return _lib.fth_context_mem(self._p)
 
-    def tensor(self, shape, dtype="f32", label="tensor"):
-        """A block of the budget; np.asarray(t) and any DLPack consumer see its memory."""
+    def tensor(self, shape: Union[int, Sequence[int]], dtype: DType = "f32",
+               label: str = "tensor") -> Tensor:
+        """A block of the budget, of a shape and dtype, named `label` in messages; np.asarray(t) and any
+        DLPack consumer see its memory."""
         return Tensor(self, shape, dtype, label)
 
-    def close(self):
+    def close(self) -> None:
         """Destroy now; raises LEAK, and destroys nothing, while tensors, graphs or batches live."""
         if self._p is None:
             return
@@ -617,7 +708,8 @@ class Context:
 class Trace:
     """A timeline of runs for Perfetto or chrome://tracing; its file never passes max_bytes."""
 
-    def __init__(self, max_bytes=0):
+    def __init__(self, max_bytes: Size = 0) -> None:
+        """max_bytes="64M" bounds the file; 0: the default of the library."""
         opt, err, mem, out = MemOptions(), Err(), P(), P()
         _lib.fth_mem_options_default(C.byref(opt))
         _check(_lib.fth_mem_create(C.byref(mem), C.byref(opt), C.byref(err)), err)
@@ -627,8 +719,8 @@ class Trace:
         self._p = out.value
         self._life = _Life(self, ledger, _lib.fth_trace_destroy, self._p)
 
-    def write(self, path):
-        """JSON, whole or not at all; packed when the name ends in ".gz"."""
+    def write(self, path: Path) -> None:
+        """Save at `path`: JSON, whole or not at all; packed when the name ends in ".gz"."""
         err = Err()
         _check(_lib.fth_trace_write(self._p, os.fsencode(path), C.byref(err)), err)
 
@@ -672,9 +764,14 @@ def _capsule_destroy(capsule):
 
 
 class Tensor:
-    """Memory of the library's, with a shape."""
+    """Memory of the library's, with a shape. Context.tensor makes one."""
 
-    def __init__(self, context, shape, dtype="f32", label="tensor"):
+    context: Context
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __init__(self, context: Context, shape: Union[int, Sequence[int]], dtype: DType = "f32",
+                 label: str = "tensor") -> None:
         self._p = None
         self.context = context
         self.shape = tuple(int(n) for n in np.atleast_1d(np.asarray(shape, dtype=np.int64)))
@@ -688,17 +785,22 @@ class Tensor:
         self._life = _Life(self, context._life, _lib.fth_tensor_release_, self._p, _END)
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> dict[str, Any]:
         return {"version": 3, "shape": self.shape, "data": (_lib.fth_tensor_data(self._p), False),
                 "typestr": np.dtype(DTYPES[self.dtype][1]).str}
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray:
+        """An array over the same memory."""
         return np.asarray(self)
 
-    def __dlpack_device__(self):
+    def __repr__(self) -> str:
+        return f"<fathom.Tensor {self.dtype} {list(self.shape)}>"
+
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: Optional[bool] = None) -> Any:
         if stream is not None or copy or (dl_device not in (None, (1, 0))):
             raise BufferError("this tensor lies in host memory and is lent without a copy")
         m = DLManagedTensor()
@@ -861,8 +963,18 @@ class Source:
     """Data made or fetched when asked for. `read(lo, n)` returns the rectangle [lo, lo+n);
     `read_rows(index)`, for Batches, those rows of the first axis: without it, read serves."""
 
-    def __init__(self, shape, dtype, read, read_rows=None):
+    shape: tuple[int, ...]
+    dtype: DType
+    read: Callable[[tuple[int, ...], tuple[int, ...]], Any]
+    read_rows: Optional[Callable[[np.ndarray], Any]]
+
+    def __init__(self, shape: Sequence[int], dtype: DType,
+                 read: Callable[[tuple[int, ...], tuple[int, ...]], Any],
+                 read_rows: Optional[Callable[[np.ndarray], Any]] = None) -> None:
         self.shape, self.dtype, self.read, self.read_rows = tuple(shape), dtype, read, read_rows
+
+    def __repr__(self) -> str:
+        return f"<fathom.Source {self.dtype} {list(self.shape)}>"
 
 
 def _fill_shape(s, number, shape):
@@ -1032,7 +1144,9 @@ class Batches:
             x.set(b.take())
     """
 
-    def __init__(self, context, data, rows, dtype=None):
+    bytes: int
+
+    def __init__(self, context: Context, data: Data, rows: int, dtype: Optional[DType] = None) -> None:
         self._callbacks = _Callbacks()
         rows = _int(rows, "rows of a batch")
         base, err, out = _Opened(context, self._callbacks, data, dtype), Err(), P()
@@ -1050,8 +1164,8 @@ class Batches:
         _lib.fth_batches_destroy(p)  # a reader may be calling into Python until now
         base.close()
 
-    def ask(self, index):
-        """Start reading these rows, in this order. The batch before stays until this one is
+    def ask(self, index: Any) -> None:
+        """Start reading the rows `index`, in this order. The batch before stays until this one is
         taken."""
         index, err = np.ascontiguousarray(index, dtype=np.int64), Err()
         if index.ndim != 1:
@@ -1059,7 +1173,7 @@ class Batches:
         _check(_lib.fth_batches_ask_(self._p, _site(), index.ctypes.data_as(C.POINTER(L)),
                                      len(index), C.byref(err)), err)
 
-    def take(self):
+    def take(self) -> np.ndarray:
         """Wait for the batch asked for: an array over memory of the library's, as it is until the
         next take. What went wrong while reading is raised here."""
         s, err = SourceStruct(), Err()
@@ -1082,7 +1196,7 @@ _WRITABLE = ("give 'x.npy' or 'x.zarr' for one array, (file, name) for one of se
 _LIB_HDF5 = 1 << 3  # of libraries.def
 _CHUNK_BYTES = 1 << 20  # of a Zarr chunk
 
-Target = namedtuple("Target", "kind path name")
+_Target = namedtuple("_Target", "kind path name")
 
 
 def _target(where, key):
@@ -1096,14 +1210,14 @@ def _target(where, key):
         if name is not None:
             _refuse(f"output {key!r} cannot go to {where!r}: {ending} holds one array, which has no name",
                     "FILE_FORMAT", f"give {path!r} alone; " + _WRITABLE)
-        return Target(ending[1:], path, None)
+        return _Target(ending[1:], path, None)
     if ending not in _WRITERS:
         _refuse(f"output {key!r} cannot go to {where!r}: {ending or 'a name without ending'} is no "
                 "format that is written", "FILE_FORMAT", _WRITABLE)
     if not name or name.strip("/") == "":
         _refuse(f"output {key!r} goes to {path!r}, which holds several arrays, without a name",
                 "FILE_FORMAT", f"give ({path!r}, {str(key)!r})")
-    return Target(_WRITERS[ending], path, name)
+    return _Target(_WRITERS[ending], path, name)
 
 
 def _identity(path):
@@ -1265,12 +1379,16 @@ def _binary(op, swap=False):
 
 
 class Value:
-    """A handle into a graph. Arithmetic and comparisons build; numbers take the value's dtype."""
+    """A handle into a graph. Arithmetic and comparisons build; numbers take the value's dtype. Builders
+    that start with a value are methods too: v.exp(), v.sum("axis"), a.dot(b, "axis")."""
+
+    graph: Graph
+    id: int
 
     __slots__ = ("graph", "id", "__weakref__")
     __array_ufunc__ = None  # array * value must not become an array of values
 
-    def __init__(self, graph, id):
+    def __init__(self, graph: Graph, id: int) -> None:
         self.graph, self.id = graph, id
 
     @property
@@ -1278,18 +1396,21 @@ class Value:
         return Val(self.graph._p, self.id)
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
+        """The name of its dtype: "f32"."""
         return _NAME_OF[_lib.fth_val_dtype(self)]
 
     @property
-    def axes(self):
+    def axes(self) -> tuple[str, ...]:
+        """Names of its axes, outermost first."""
         return tuple(_text(_lib.fth_val_axis(self, i)) for i in range(_lib.fth_val_axes(self)))
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of its axes, as its array will have them."""
         return tuple(_lib.fth_val_size(self, i) for i in range(_lib.fth_val_axes(self)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = C.create_string_buffer(512)
         return _text(_lib.fth_val_format(self, text, len(text)))
 
@@ -1313,69 +1434,104 @@ class Value:
     __eq__, __ne__ = _binary("eq"), _binary("ne")
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
 
-    def __pow__(self, other):
+    def __pow__(self, other: Operand) -> Value:
         if not isinstance(other, Value) and other == 2:
             return _map("sqr", self)
         return _binary("pow")(self, other)
 
-    def __neg__(self):
+    def __neg__(self) -> Value:
         return _map("neg", self)
 
-    def __abs__(self):
+    def __abs__(self) -> Value:
         return _map("abs", self)
 
-    def __invert__(self):
+    def __invert__(self) -> Value:
         return _map("not", self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((id(self.graph), self.id))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise TypeError("a value has no truth before it is run; write value.item()")
 
     # what v.method(...) shares with fathom.method(v, ...) is filled in below
 
-    def label(self, text):
-        """Name the value in plans and messages; returns it."""
+    def sum(self, axes: Optional[Axes] = None) -> Value:
+        """Sum over `axes`, over all where none are given. Of bool and integers i64; f16, bf16 and f32 are
+        added up in f64."""
+        return _reduce("sum", self, axes)
+
+    def prod(self, axes: Optional[Axes] = None) -> Value:
+        """Product over `axes`, over all where none are given. Of bool and integers i64."""
+        return _reduce("prod", self, axes)
+
+    def min(self, axes: Optional[Axes] = None) -> Value:
+        """Smallest element over `axes`, over all where none are given; NaN if any is."""
+        return _reduce("min", self, axes)
+
+    def max(self, axes: Optional[Axes] = None) -> Value:
+        """Largest element over `axes`, over all where none are given; NaN if any is."""
+        return _reduce("max", self, axes)
+
+    def any(self, axes: Optional[Axes] = None) -> Value:
+        """Whether any element over `axes` holds, over all where none are given. Of bool: write the
+        comparison."""
+        return _reduce("any", self, axes)
+
+    def all(self, axes: Optional[Axes] = None) -> Value:
+        """Whether every element over `axes` holds, over all where none are given. Of bool: write the
+        comparison."""
+        return _reduce("all", self, axes)
+
+    def slice(self, axis: str, start: int, into: str) -> Value:
+        """As many elements along `axis` as the axis `into` has, from `start` on. Also fathom.slice_axis."""
+        return slice_axis(self, axis, start, into)
+
+    def label(self, text: str) -> Value:
+        """Name the value `text` in plans and messages; returns it."""
         _lib.fth_label(self, text.encode())
         return self
 
-    def out(self, i):
+    def out(self, i: int) -> Value:
         """Output i of the operation that made this value."""
         return self.graph._build("fth_out_", self, i)
 
-    def numpy(self, **limits):
-        """Plan and run just this value."""
+    def numpy(self, **limits: Any) -> np.ndarray:
+        """Plan and run just this value: an array. `limits` are those of Graph.plan."""
         return self.graph.plan(self, **limits).run()
 
-    def show(self, rows=10):
-        """Plan and run just this value; its first rows as text."""
+    def show(self, rows: int = 10) -> str:
+        """Plan and run just this value; its first `rows` rows as text."""
         err = Err()
         with _signals:
             status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
         _check(status, err)
         return out
 
-    def item(self):
-        """The number of a value without axes."""
+    def item(self) -> Any:
+        """The number of a value without axes, planned and run."""
         if self.axes:
-            raise Error(f"{self!r} is not one number", "DTYPE_READ")
+            raise Error(f"{self!r} is not one number", "DTYPE_READ",
+                        "reduce it first, as in v.sum().item(), or write v.numpy()")
         return self.numpy().item()
 
 
 class Param(Value):
-    """A named block that a run may change; `array` is its memory."""
+    """A named block that a run may change (Graph.param); `array` is its memory."""
 
+    name: str
+    array: np.ndarray
     __slots__ = ("name", "array")
 
 
 class Input(Value):
-    """Data from outside."""
+    """Data from outside (Graph.input)."""
 
+    name: str
     __slots__ = ("name",)
 
-    def set(self, data):
-        """Other data of the same dtype and sizes for the next runs: the next batch, another file of
+    def set(self, data: Data) -> None:
+        """Other `data` of the same dtype and sizes for the next runs: the next batch, another file of
         a series. What a plan used in place must be an array again."""
         g, err = self.graph, Err()
         opened = _Opened(g.context, g._callbacks, data,
@@ -1389,20 +1545,34 @@ class Input(Value):
 
 
 class Scalar(Value):
-    """A number that may change from run to run."""
+    """A number that may change from run to run (Graph.scalar)."""
 
+    name: str
+    array: np.ndarray
     __slots__ = ("name", "array")
 
-    def set(self, x):
+    def set(self, x: Number) -> None:
+        """The number of the next runs is x; refused where its dtype does not hold it."""
         self.array[...] = _number(x, self.dtype, f"scalar '{self.name}'")
 
 
 # ---- graphs ---------------------------------------------------------------------------------------
 
 class Graph:
-    """Values with named axes. Without a context it makes its own from the other arguments."""
+    """Values with named axes. It grows only; a plan says how some of them are computed.
 
-    def __init__(self, context=None, **options):
+        g = fathom.Graph(memory="1G")
+        g.axes(row=1000, col=50)
+        x = g.input("x", array, "row col")
+        print(g.plan(x.mean("row")).run())
+
+    print(g) lists its values; `params` has the arrays of its parameters."""
+
+    context: Context
+    params: dict[str, np.ndarray]
+
+    def __init__(self, context: Optional[Context] = None, **options: Any) -> None:
+        """In a context; without one it makes its own from `options`, which are those of Context."""
         self._p = None
         self.context = context or Context(**options)
         self._check_process()
@@ -1450,9 +1620,15 @@ class Graph:
     def _fit(name, args, of_graph):
         """Whole numbers where C takes whole numbers, or an error: ctypes would cut them."""
         types = _FUNCTIONS[name][1][2 if of_graph else 1:]
-        what = name[4:].strip("_")
-        return [_int(x, f"{what}: an argument", 32 if t is I else 64)
-                if t in (I, L) and not isinstance(x, bool) else x for t, x in zip(types, args)]
+        what, given = name[4:].strip("_"), list(args)
+        for i, (t, x) in enumerate(zip(types, args)):
+            if t in (I, L) and not isinstance(x, bool):
+                given[i] = _int(x, f"{what}: an argument", 32 if t is I else 64)
+            elif t is Val and not isinstance(x, (Value, Val)):
+                _refuse_operand(what, x)
+            elif t is D and not isinstance(x, (float, int, np.floating, np.integer)):
+                _refuse(f"{what}: expected a number, found {x!r}", "GRAPH_ATTR")
+        return given
 
     def _last_error(self):
         """The mistake just made. It is raised at its line, so the graph need not remember it: after
@@ -1472,7 +1648,7 @@ class Graph:
                     "by fork", "STATE", "create a context in the child")
 
     @property
-    def text(self):
+    def text(self) -> str:
         """Every value: its number and label, what makes it, dtype, axes and line."""
         self._check_process()
         status, out = _printed(lambda file: _lib.fth_graph_print(self._p, file))
@@ -1480,32 +1656,39 @@ class Graph:
             raise Error("the graph could not be printed", "NOMEM")
         return out
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
-    def clear_errors(self):
+    def __repr__(self) -> str:
+        first = self.text.split("\n", 1)[0] if self._p else "graph, never made"
+        return f"<fathom.Graph: {first}, on {self.context.device}>"
+
+    def _repr_html_(self) -> str:
+        return _preformatted(self.text)
+
+    def clear_errors(self) -> None:
         """Not needed any more: a mistake is raised where it was made, and forgotten."""
         _lib.fth_graph_clear_errors(self._p)
 
-    def axis(self, name, size):
-        """Declare an axis once, with its size."""
+    def axis(self, name: str, size: int) -> None:
+        """Declare the axis `name` once, with its size."""
         if not _lib.fth_axis_(self._p, _site(), name.encode(),
                               _int(size, f"the size of axis '{name}'")):
             raise self._last_error()
 
-    def axis_at_most(self, name, bound):
-        """An axis of which only a bound is known: plans can be printed, not run."""
+    def axis_at_most(self, name: str, bound: int) -> None:
+        """An axis `name` of which only a bound is known: plans can be printed, not run."""
         if not _lib.fth_axis_at_most_(self._p, _site(), name.encode(),
                                       _int(bound, f"the bound of axis '{name}'")):
             raise self._last_error()
 
-    def axis_like(self, name, like):
-        """A second name for the same size."""
+    def axis_like(self, name: str, like: str) -> None:
+        """A second `name` for the size of the axis `like`."""
         if not _lib.fth_axis_like_(self._p, _site(), name.encode(), like.encode()):
             raise self._last_error()
 
-    def axis_ragged(self, name, rows, row_ptr):
-        """An axis of the entries of rows: row r owns entries row_ptr[r] to row_ptr[r+1]-1, as the
+    def axis_ragged(self, name: str, rows: str, row_ptr: Any) -> None:
+        """An axis `name` of the entries of the axis `rows`: row r owns entries row_ptr[r] to row_ptr[r+1]-1, as the
         indptr of a scipy.sparse.csr_matrix says."""
         row_ptr = np.ascontiguousarray(row_ptr, dtype=np.int64)
         size = self.axis_size(rows)
@@ -1517,19 +1700,21 @@ class Graph:
                                      row_ptr.ctypes.data):
             raise self._last_error()
 
-    def axes(self, **sizes):
-        """g.axes(cell=1000, dim=2)"""
+    def axes(self, **sizes: int) -> None:
+        """Declare axes with their `sizes`: g.axes(cell=1000, dim=2)"""
         for name, size in sizes.items():
             self.axis(name, size)
 
-    def axis_size(self, name):
+    def axis_size(self, name: str) -> Optional[int]:
+        """The size of the axis `name`; None if there is none of that name."""
         size = _lib.fth_axis_size(self._p, name.encode())
         return None if size < 0 else size
 
-    def input(self, name, data, axes, dtype=None):
-        """Data from outside: an array (C-contiguous ones are used in place; others are read in
+    def input(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Input:
+        """`data` from outside, over `axes` in the order in which it lies in memory: an array (C-contiguous ones are used in place; others are read in
         pieces), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
-        or x.zarr, or anything with __dlpack__ or a buffer."""
+        or x.zarr, or anything with __dlpack__ or a buffer. `name` is that in messages; `dtype` says
+        what bits are where NumPy has no name for them: uint16 may be "bf16"."""
         opened = _Opened(self.context, self._callbacks, data, dtype)
         s = opened.struct
         try:
@@ -1542,8 +1727,9 @@ class Graph:
         out.name = name
         return out
 
-    def scalar(self, name, value, dtype="f64"):
-        """A number that may change from run to run: s.set(x)."""
+    def scalar(self, name: str, value: Number, dtype: DType = "f64") -> Scalar:
+        """A number of a dtype, first `value`, that may change from run to run: s.set(x). `name` is that in
+        messages."""
         number = _dtype_number(dtype)
         array = np.zeros((), dtype=_numpy_dtype(number))
         array[...] = _number(value, _NAME_OF[number], f"scalar '{name}'")
@@ -1553,9 +1739,10 @@ class Graph:
         out.name, out.array = name, array
         return out
 
-    def param(self, name, data, axes, dtype=None):
-        """A persistent block. A writable C-contiguous array is used in place, and assigns change
-        it; anything else is copied. The memory is param.array."""
+    def param(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Param:
+        """A persistent block over `axes` that begins as `data`. A writable C-contiguous array is used in
+        place, and assigns change it; anything else is copied. The memory is param.array; `name` is
+        that in messages and of g.params; `dtype` is as of input."""
         array, own = _as_array(data)
         number = _number_of(array, dtype or own)
         if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
@@ -1592,7 +1779,8 @@ class Graph:
             if p is not None:
                 self._spare.pop(p.name, None)
 
-    def const(self, value, dtype="f32"):
+    def const(self, value: Number, dtype: DType = "f32") -> Value:
+        """The number `value`, without axes; refused where the dtype does not hold it."""
         number = _dtype_number(dtype)
         dtype = _NAME_OF[number]
         if isinstance(value, (bool, int, np.bool_, np.integer)):
@@ -1604,9 +1792,9 @@ class Graph:
         value = complex(value)
         return self._build("fth_const_", number, value.real, value.imag, of_graph=True)
 
-    def index(self, axis):
+    def index(self, axis: str) -> Value:
         """Global index along an axis, i64."""
-        return self._build("fth_index_", axis.encode(), of_graph=True)
+        return self._build("fth_index_", _axis(axis), of_graph=True)
 
     def _random(self, kind, axes, seed, iteration, stream, dtype):
         def number(x):
@@ -1614,36 +1802,50 @@ class Graph:
         return self._build("fth_random_", RANDOM[kind], _dtype_number(dtype), _axes(axes),
                            number(seed), number(iteration), stream)
 
-    def uniform(self, axes, seed=0, iteration=0, stream=0, dtype="f32"):
-        """[0, 1): a function of (seed, stream, iteration, index); seed and iteration may be
-        scalars of the graph."""
+    def uniform(self, axes: Axes, seed: Union[int, Value] = 0, iteration: Union[int, Value] = 0,
+                stream: int = 0, dtype: DType = "f32") -> Value:
+        """Numbers in [0, 1) over `axes`, of dtype f32 or f64: a function of (seed, stream, iteration, index);
+        seed and iteration may be scalars of the graph, i64."""
         return self._random("uniform", axes, seed, iteration, stream, dtype)
 
-    def normal(self, axes, seed=0, iteration=0, stream=0, dtype="f32"):
+    def normal(self, axes: Axes, seed: Union[int, Value] = 0, iteration: Union[int, Value] = 0,
+               stream: int = 0, dtype: DType = "f32") -> Value:
+        """Normal numbers of mean 0 and variance 1 over `axes`, a function of (seed, stream, iteration,
+        index), of dtype f32 or f64; as uniform otherwise."""
         return self._random("normal", axes, seed, iteration, stream, dtype)
 
-    def random_bits(self, axes, seed=0, iteration=0, stream=0):
+    def random_bits(self, axes: Axes, seed: Union[int, Value] = 0, iteration: Union[int, Value] = 0,
+                    stream: int = 0) -> Value:
+        """Random integers over `axes`, i64, a function of (seed, stream, iteration, index); as uniform
+        otherwise."""
         return self._random("bits", axes, seed, iteration, stream, "i64")
 
-    def plan(self, outputs, updates=(), into=None, **limits):
+    def plan(self, outputs: Union[Value, Sequence[Value], Mapping[Any, Value]],
+             updates: Iterable[Value] = (), into: Union[Into, Mapping[Any, Into], None] = None,
+             **limits: Any) -> Plan:
         """Plan what is wanted. `outputs` is a value, a list or a dict of values, and run() gives
         back the same form; `updates` are assigns. `into` says where outputs go, by key or position: an
         array, a function of (lo, array), "x.npy", "x.zarr", or (file, name) with a file x.npz,
         x.safetensors or x.h5; several may share one, which appears whole or not at all. For one
         value it is the place alone, for a dict also one file, "x.npz", that takes all by their
-        keys. run() gives back the place. Limits: memory="1G", scratch, threads, stream="axis",
+        keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
         no_recompute, no_spill, no_fuse."""
         return Plan(self, outputs, updates, into, limits)
 
 
 class Plan:
-    """Everything that will happen. print(plan) shows it; run() does it."""
+    """Everything that will happen (Graph.plan). print(plan) shows it; run() does it, as often as you like,
+    and leaves its numbers in `report`, which is empty before."""
+
+    graph: Graph
+    report: dict[str, Any]
 
     _FLAGS = ("no_recompute", "no_spill", "no_fuse")
 
-    def __init__(self, graph, outputs, updates, into, limits):
+    def __init__(self, graph: Graph, outputs: Any, updates: Iterable[Value], into: Any,
+                 limits: dict[str, Any]) -> None:
         self._p = None
-        self.graph, self.report = graph, None
+        self.graph, self.report = graph, {}
         self._form = outputs
         self._keys, values = self._unpack(outputs)
         self._values = values
@@ -1771,7 +1973,7 @@ class Plan:
         self._callbacks.live.append(s.write)
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """Bytes, passes, chunks, steps and flops as a dict."""
         self.graph._check_process()
         i = PlanInfo()
@@ -1786,17 +1988,27 @@ class Plan:
         return out
 
     @property
-    def text(self):
+    def text(self) -> str:
+        """The plan as text: budget, passes, steps with their lines, blocks over time."""
         return self._print(_lib.fth_plan_print)
 
     @property
-    def json(self):
+    def json(self) -> dict[str, Any]:
+        """The same for programs, as a dict."""
         return _json.loads(self._print(_lib.fth_plan_print_json))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
-    def run(self, progress=None):
+    def __repr__(self) -> str:
+        i = self.info
+        return (f"<fathom.Plan: {i['steps']} steps in {i['passes']} passes over {i['chunks']} chunks, "
+                f"{_readable(i['peak_bytes'])} and {_readable(i['foreign_bytes'])} of yours>")
+
+    def _repr_html_(self) -> str:
+        return _preformatted(self.text)
+
+    def run(self, progress: Optional[Callable[[Progress], Any]] = None) -> Any:
         """Run and return the outputs, in the form they were asked for. `progress(p)` gets
         .fraction, .elapsed_s, .remaining_s, .rate and .what; returning False cancels, an exception
         (or Ctrl-C) cancels and is raised again. plan.report holds the numbers of the run."""
@@ -1844,7 +2056,14 @@ class Plan:
         return results
 
 
-Progress = namedtuple("Progress", "fraction elapsed_s remaining_s rate what")
+class Progress(NamedTuple):
+    """How far a run is: `fraction` of its work, seconds so far and left, `rate` in that work per second, and
+    `what` it does."""
+    fraction: float
+    elapsed_s: float
+    remaining_s: float
+    rate: float
+    what: str
 
 
 # ---- builders: fathom.f(v, ...), and v.f(...) for those that start with a value -------------------
@@ -1854,55 +2073,326 @@ def _method(function, name=None):
     return function
 
 
-def _unary(op):
-    def function(v):
-        return _map(op, v)
-    function.__name__, function.__doc__ = op, f"{op}, elementwise"
-    return function
+# ---- made by tools/gen_python (make docs) from fathom/elementwise.def and docs/operations.md: change that
 
 
-for _op in _UNARY:
-    globals()[_op] = _method(_unary(_op))
-logical_not = _unary("not")
+@_method
+def neg(v: Value) -> Value:
+    """-v
+
+    dtypes: integers reals complex; gradient: yes"""
+    return _map("neg", v)
 
 
-def _two(op, a, b):
-    if not isinstance(a, Value):
-        a = b._lift(a)
-    b = a._lift(b)
-    return _map(op, a, b)
+@_method
+def abs(v: Value) -> Value:
+    """|v|; of complex numbers real.
+
+    dtypes: integers reals complex; gradient: yes"""
+    return _map("abs", v)
 
 
-def minimum(a, b):
-    """Elementwise; NaN wins."""
-    return _two("min", a, b)
+@_method
+def sqr(v: Value) -> Value:
+    """v * v
+
+    dtypes: integers reals complex; gradient: yes"""
+    return _map("sqr", v)
 
 
-def maximum(a, b):
-    return _two("max", a, b)
+@_method
+def sqrt(v: Value) -> Value:
+    """The square root.
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("sqrt", v)
 
 
-def atan2(y, x):
-    return _two("atan2", y, x)
+@_method
+def rsqrt(v: Value) -> Value:
+    """1 / sqrt(v)
+
+    dtypes: reals; gradient: yes"""
+    return _map("rsqrt", v)
 
 
-def complex_of(re, im):
-    """re + i im"""
-    return _two("complex", re, im)
+@_method
+def recip(v: Value) -> Value:
+    """1 / v
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("recip", v)
 
 
-def fma(a, b, c):
-    """a*b + c with one rounding"""
-    return _map("fma", a, a._lift(b), a._lift(c))
+@_method
+def exp(v: Value) -> Value:
+    """e to the power of v.
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("exp", v)
 
 
-def where(condition, a, b):
-    """a where the bool condition holds, else b"""
-    like = a if isinstance(a, Value) else b
-    return _map("select", condition, like._lift(a), like._lift(b))
+@_method
+def expm1(v: Value) -> Value:
+    """exp(v) - 1, exact near 0.
+
+    dtypes: reals; gradient: yes"""
+    return _map("expm1", v)
 
 
-# ---- made by tools/gen_python (make docs) from fathom/ops.h and fathom/ops.def: change that
+@_method
+def log(v: Value) -> Value:
+    """The natural logarithm.
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("log", v)
+
+
+@_method
+def log1p(v: Value) -> Value:
+    """log(1 + v), exact near 0.
+
+    dtypes: reals; gradient: yes"""
+    return _map("log1p", v)
+
+
+@_method
+def sin(v: Value) -> Value:
+    """The sine of v in radians.
+
+    dtypes: reals; gradient: yes"""
+    return _map("sin", v)
+
+
+@_method
+def cos(v: Value) -> Value:
+    """The cosine of v in radians.
+
+    dtypes: reals; gradient: yes"""
+    return _map("cos", v)
+
+
+@_method
+def tanh(v: Value) -> Value:
+    """The hyperbolic tangent.
+
+    dtypes: reals; gradient: yes"""
+    return _map("tanh", v)
+
+
+@_method
+def sigmoid(v: Value) -> Value:
+    """1 / (1 + exp(-v))
+
+    dtypes: reals; gradient: yes"""
+    return _map("sigmoid", v)
+
+
+@_method
+def softplus(v: Value) -> Value:
+    """log(1 + exp(v)), without overflow.
+
+    dtypes: reals; gradient: yes"""
+    return _map("softplus", v)
+
+
+@_method
+def relu(v: Value) -> Value:
+    """max(v, 0); NaN stays NaN.
+
+    dtypes: reals; gradient: yes"""
+    return _map("relu", v)
+
+
+@_method
+def lgamma(v: Value) -> Value:
+    """The logarithm of |gamma(v)|.
+
+    dtypes: reals; gradient: yes"""
+    return _map("lgamma", v)
+
+
+@_method
+def digamma(v: Value) -> Value:
+    """The derivative of lgamma.
+
+    dtypes: reals; gradient: yes"""
+    return _map("digamma", v)
+
+
+@_method
+def trigamma(v: Value) -> Value:
+    """The derivative of digamma.
+
+    dtypes: reals; gradient: no"""
+    return _map("trigamma", v)
+
+
+@_method
+def erf(v: Value) -> Value:
+    """The error function.
+
+    dtypes: reals; gradient: yes"""
+    return _map("erf", v)
+
+
+@_method
+def floor(v: Value) -> Value:
+    """The largest whole number up to v.
+
+    dtypes: reals; gradient: no"""
+    return _map("floor", v)
+
+
+@_method
+def ceil(v: Value) -> Value:
+    """The least whole number from v on.
+
+    dtypes: reals; gradient: no"""
+    return _map("ceil", v)
+
+
+@_method
+def round(v: Value) -> Value:
+    """The nearest whole number, halves to the even one.
+
+    dtypes: reals; gradient: no"""
+    return _map("round", v)
+
+
+@_method
+def sign(v: Value) -> Value:
+    """-1, 0 or 1; of complex numbers v / |v|.
+
+    dtypes: integers reals complex; gradient: yes"""
+    return _map("sign", v)
+
+
+@_method
+def isnan(v: Value) -> Value:
+    """Whether v is NaN, bool.
+
+    dtypes: reals complex; gradient: no"""
+    return _map("isnan", v)
+
+
+@_method
+def isfinite(v: Value) -> Value:
+    """Whether v is neither infinite nor NaN, bool.
+
+    dtypes: reals complex; gradient: no"""
+    return _map("isfinite", v)
+
+
+def logical_not(v: Value) -> Value:
+    """What does not hold; of integers every bit inverted.
+
+    dtypes: bool integers; gradient: no"""
+    return _map("not", v)
+
+
+@_method
+def conj(v: Value) -> Value:
+    """The complex conjugate; reals as they are.
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("conj", v)
+
+
+@_method
+def real(v: Value) -> Value:
+    """The real part.
+
+    dtypes: complex; gradient: yes"""
+    return _map("real", v)
+
+
+@_method
+def imag(v: Value) -> Value:
+    """The imaginary part.
+
+    dtypes: complex; gradient: yes"""
+    return _map("imag", v)
+
+
+@_method
+def arg(v: Value) -> Value:
+    """The angle of a complex number, from -pi to pi.
+
+    dtypes: complex; gradient: yes"""
+    return _map("arg", v)
+
+
+@_method
+def abs2(v: Value) -> Value:
+    """|v| squared, real.
+
+    dtypes: reals complex; gradient: yes"""
+    return _map("abs2", v)
+
+
+# ---- end of what is made
+
+
+def _graph_of(function, *operands):
+    """The graph of the first value among operands, one of which must be."""
+    for x in operands:
+        if isinstance(x, Value):
+            return x
+    _refuse(f"{function}: none of the operands is a value", "GRAPH_VALUE",
+            "make one with g.input(name, array, axes) or g.const(number)")
+
+
+def _reduce(name, v, axes):
+    if axes is None and not v.axes and name in ("sum", "prod") and v.dtype in _RANGE:
+        return cast(v, "i64")  # what one with axes would be
+    return v.graph._build("fth_reduce_", RED[name], v, _some(v, axes))
+
+
+def _lifted(what, *operands):
+    """Operands as values: numbers take the dtype of the first that is one."""
+    like = _graph_of(what, *operands)
+    found = [like._lift(x) for x in operands]
+    for x, value in zip(operands, found):
+        if value is NotImplemented:
+            _refuse_operand(what, x)
+    return found
+
+
+def minimum(a: Operand, b: Operand) -> Value:
+    """The smaller of a and b, element by element; NaN if either is. One may be a number."""
+    return _map("min", *_lifted("minimum", a, b))
+
+
+def maximum(a: Operand, b: Operand) -> Value:
+    """The larger of a and b, element by element; NaN if either is. One may be a number."""
+    return _map("max", *_lifted("maximum", a, b))
+
+
+def atan2(y: Operand, x: Operand) -> Value:
+    """The angle of the point (x, y), from -pi to pi. One may be a number."""
+    return _map("atan2", *_lifted("atan2", y, x))
+
+
+def complex_of(re: Operand, im: Operand) -> Value:
+    """re + i im: f32 give c64, f64 c128. One may be a number."""
+    return _map("complex", *_lifted("complex_of", re, im))
+
+
+def fma(a: Operand, b: Operand, c: Operand) -> Value:
+    """a*b + c with one rounding. Up to two may be numbers."""
+    return _map("fma", *_lifted("fma", a, b, c))
+
+
+def where(condition: Value, a: Operand, b: Operand) -> Value:
+    """a where the bool `condition` holds, else b, which is never NaN's business: nothing is computed with
+    what is not taken. One of a and b may be a number."""
+    if not isinstance(condition, Value):
+        _refuse_operand("where", condition)
+    return _map("select", condition, *_lifted("where", a, b))
+
+
+# ---- made by tools/gen_python (make docs) from fathom/ops.h, fathom/ops.def and docs/operations.md: change that
 
 _FUNCTIONS.update({
     "fth_map_": (_V, [_O, I, _V, _V, _V]),
@@ -1959,245 +2449,396 @@ _FUNCTIONS.update({
 
 
 @_method
-def clip(v, lo, hi):
-    """min(max(v, lo), hi); an infinite end is none."""
+def clip(v: Value, lo: float, hi: float) -> Value:
+    """min(max(v, lo), hi); an infinite end is none.
+
+    lo: the least number; -math.inf: none
+    hi: the largest number; math.inf: none
+    dtypes: integers reals; gradient: yes"""
     return v.graph._build("fth_clip_", v, lo, hi)
 
 
 @_method
-def expand(v, axes):
-    """Grow by these axes, outermost first."""
+def expand(v: Value, axes: Axes) -> Value:
+    """Repeat v along new axes, which come outermost, in their order.
+
+    axes: new axes, "y x" or ["y", "x"], declared before
+    dtypes: all; gradient: yes"""
     return v.graph._build("fth_expand_", v, _axes(axes))
 
 
 @_method
-def rename(v, old, new):
-    """rename(v, "a b", "c d"): same sizes, other names."""
+def rename(v: Value, old: Axes, new: Axes) -> Value:
+    """Other names for axes: rename(v, "a b", "c d").
+
+    old: axes of v, "y x" or ["y", "x"]
+    new: as many declared axes of the same sizes
+    dtypes: all; gradient: yes"""
     return v.graph._build("fth_rename_", v, _axes(old), _axes(new))
 
 
 @_method
-def layout(v, axes):
-    """The same axes in this order in memory."""
+def layout(v: Value, axes: Axes) -> Value:
+    """The same axes in this order in memory.
+
+    axes: all axes of v in the order that is wanted
+    dtypes: all; gradient: yes"""
     return v.graph._build("fth_layout_", v, _axes(axes))
 
 
 @_method
-def merge(v, axes, into):
-    """merge(v, "group chan", "patch")"""
-    return v.graph._build("fth_merge_", v, _axes(axes), into.encode())
+def merge(v: Value, axes: Axes, into: str) -> Value:
+    """One axis of several: merge(v, "group chan", "patch"). split undoes it.
+
+    axes: axes of v, neighbours in this order
+    into: their product, declared before
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_merge_", v, _axes(axes), _axis(into))
 
 
 @_method
-def mark(v, triangle, row, col):
-    """Say that v is "lower" or "upper" triangular over (row, col)."""
-    return v.graph._build("fth_mark_", v, TRIANGLE[triangle], row.encode(), col.encode())
+def mark(v: Value, triangle: str, row: str, col: str) -> Value:
+    """Say that v is "lower" or "upper" triangular over (row, col).
+
+    triangle: "lower" or "upper"
+    row: axis of the rows
+    col: axis of the columns
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_mark_", v, _one_of(TRIANGLE, triangle, "mark: triangle"), _axis(row),
+                          _axis(col))
 
 
 @_method
-def stop_gradient(v):
-    """The value itself; no gradient flows back through it."""
+def stop_gradient(v: Value) -> Value:
+    """The value itself; no gradient flows back through it.
+
+    dtypes: all; gradient: yes"""
     return v.graph._build("fth_stop_gradient_", v)
 
 
 @_method
-def mean(v, axes):
-    return v.graph._build("fth_mean_", v, _axes(axes))
+def mean(v: Value, axes: Optional[Axes] = None) -> Value:
+    """Mean; of integers: cast them first.
+
+    axes: axes of v, "y x" or ["y", "x"]; all where none are given
+    dtypes: reals complex; gradient: yes"""
+    return v.graph._build("fth_mean_", v, _some(v, axes))
 
 
 @_method
-def count(v, axes):
-    """How many elements are not zero, i64."""
-    return v.graph._build("fth_count_", v, _axes(axes))
+def count(v: Value, axes: Optional[Axes] = None) -> Value:
+    """How many elements are not zero, i64.
+
+    axes: axes of v, "y x" or ["y", "x"]; all where none are given
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_count_", v, _some(v, axes))
 
 
 @_method
-def variance(v, axes):
-    """Divided by n, not n-1."""
-    return v.graph._build("fth_variance_", v, _axes(axes))
+def variance(v: Value, axes: Optional[Axes] = None) -> Value:
+    """Mean squared distance from the mean: divided by n, not n-1.
+
+    axes: axes of v, "y x" or ["y", "x"]; all where none are given
+    dtypes: reals; gradient: yes"""
+    return v.graph._build("fth_variance_", v, _some(v, axes))
 
 
 @_method
-def histogram(v, axis, bin_axis, lo, hi):
-    """Counts in equal bins of [lo, hi), i64 [.. bin_axis]."""
-    return v.graph._build("fth_histogram_", v, axis.encode(), bin_axis.encode(), lo, hi)
+def histogram(v: Value, axis: str, bin_axis: str, lo: float, hi: float) -> Value:
+    """Counts in equal bins of [lo, hi), i64 [.. bin_axis].
+
+    axis: an axis of v
+    bin_axis: axis of the bins: its size is how many there are
+    lo: where the first bin begins
+    hi: where the last bin ends; what lies outside is not counted
+    dtypes: integers reals; gradient: no"""
+    return v.graph._build("fth_histogram_", v, _axis(axis), _axis(bin_axis), lo, hi)
 
 
 @_method
-def gather(v, axis, index):
-    """out[..i..] = v[..index[i]..]"""
-    return v.graph._build("fth_gather_", v, axis.encode(), index)
+def gather(v: Value, axis: str, index: Value) -> Value:
+    """out[..i..] = v[..index[i]..]
+
+    axis: an axis of v
+    index: i32 or i64; its axes take the place of the axis, those that v has too are batches
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_gather_", v, _axis(axis), index)
 
 
 @_method
-def scatter_add(v, axis, index, into):
-    """out[..index[i]..] += v[..i..]"""
-    return v.graph._build("fth_scatter_add_", v, axis.encode(), index, into.encode())
+def scatter_add(v: Value, axis: Axes, index: Value, into: str) -> Value:
+    """out[..index[i]..] += v[..i..]
+
+    axis: the axis of the index, or several of them, outermost first
+    index: i32 or i64: where each row goes
+    into: axis of the sums, declared before
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_scatter_add_", v, _axes(axis), index, _axis(into))
 
 
 @_method
-def compact(v, axis, mask, into):
-    """Rows of v where the mask holds; the size of `into` must be their count."""
-    return v.graph._build("fth_compact_", v, axis.encode(), mask, into.encode())
+def compact(v: Value, axis: str, mask: Value, into: str) -> Value:
+    """Rows of v where the mask holds; the size of `into` must be their count.
+
+    axis: an axis of v
+    mask: bool, over the axis
+    into: an axis of the size that the result has, declared before
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_compact_", v, _axis(axis), mask, _axis(into))
 
 
 @_method
-def spread(v, entries):
-    """Entries take the value of the row that owns them."""
-    return v.graph._build("fth_spread_", v, entries.encode())
+def spread(v: Value, entries: str) -> Value:
+    """Entries take the value of the row that owns them.
+
+    entries: an axis of Graph.axis_ragged
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_spread_", v, _axis(entries))
 
 
 @_method
-def collect(v, entries):
-    """Rows get the sum of the entries they own."""
-    return v.graph._build("fth_collect_", v, entries.encode())
+def collect(v: Value, entries: str) -> Value:
+    """Rows get the sum of the entries they own.
+
+    entries: an axis of Graph.axis_ragged
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_collect_", v, _axis(entries))
 
 
 @_method
-def pad(v, axis, before, into, value=0.0):
-    return v.graph._build("fth_pad_", v, axis.encode(), before, into.encode(), value)
+def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Value:
+    """Longer along an axis, by elements of one value.
+
+    axis: an axis of v
+    before: elements before the first; as many after the last as `into` has room for
+    into: an axis of the size that the result has, declared before
+    value: what they are
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_pad_", v, _axis(axis), before, _axis(into), value)
 
 
 @_method
-def slice_step(v, axis, start, step, into):
-    """Every `step`th element from `start` on."""
-    return v.graph._build("fth_slice_step_", v, axis.encode(), start, step, into.encode())
+def slice_step(v: Value, axis: str, start: int, step: int, into: str) -> Value:
+    """Every `step`th element from `start` on.
+
+    axis: an axis of v
+    start: the first element
+    step: how far it is to the next
+    into: an axis of as many elements as are wanted, declared before
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_slice_step_", v, _axis(axis), start, step, _axis(into))
 
 
 @_method
-def window(v, axis, lo, tap, border="zero"):
-    """out[.. x t] = v[x + t - lo]; border: "zero", "clamp", "reflect", "mirror", "wrap"."""
-    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), BORDER[border])
+def window(v: Value, axis: str, lo: int, tap: str, border: str = "zero") -> Value:
+    """Neighbours along an axis as a new one: out[.. x t] = v[x + t - lo].
+
+    axis: an axis of v
+    lo: how many elements before x the window begins
+    tap: axis of the window: its size is how many elements it has
+    border: what lies beyond the ends: "zero", "clamp", "reflect", "mirror" or "wrap"
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_window_", v, _axis(axis), lo, _axis(tap),
+                          _one_of(BORDER, border, "window: border"))
 
 
 @_method
-def correlate(v, axes, weights, taps, border="zero"):
-    """Sum over the taps of v[x + t - n/2] weights[t], for each axis with its taps."""
-    return v.graph._build("fth_correlate_", v, _axes(axes), weights, _axes(taps), BORDER[border])
+def correlate(v: Value, axes: Axes, weights: Value, taps: Axes, border: str = "zero") -> Value:
+    """Sum over the taps of v[x + t - n/2] weights[t], for each axis with its taps.
+
+    axes: axes of v, "y x" or ["y", "x"]
+    weights: a value over the taps
+    taps: an axis of the weights for each of the axes
+    border: what lies beyond the ends: "zero", "clamp", "reflect", "mirror" or "wrap"
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_correlate_", v, _axes(axes), weights, _axes(taps),
+                          _one_of(BORDER, border, "correlate: border"))
 
 
 @_method
-def flip(v, axis):
-    return v.graph._build("fth_flip_", v, axis.encode())
+def flip(v: Value, axis: str) -> Value:
+    """The last element first.
+
+    axis: an axis of v
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_flip_", v, _axis(axis))
 
 
 @_method
-def roll(v, axis, by):
-    """out[i + by] = v[i], around the end."""
-    return v.graph._build("fth_roll_", v, axis.encode(), by)
+def roll(v: Value, axis: str, by: int) -> Value:
+    """out[i + by] = v[i], around the end.
+
+    axis: an axis of v
+    by: how far; may be negative
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_roll_", v, _axis(axis), by)
 
 
 @_method
-def searchsorted(sorted, axis, v, right=False):
-    """How many along the axis, which ascends, come before each element of v, i64."""
-    return sorted.graph._build("fth_searchsorted_", sorted, axis.encode(), v, right)
+def searchsorted(sorted: Value, axis: str, v: Value, right: bool = False) -> Value:
+    """How many along the axis, which ascends, come before each element of v, i64.
+
+    sorted: what is searched
+    axis: axis of `sorted`; others that both have are batches
+    v: what is looked up, of the same dtype
+    right: count those that are equal, too
+    dtypes: bool integers reals; gradient: no"""
+    return sorted.graph._build("fth_searchsorted_", sorted, _axis(axis), v, right)
 
 
 @_method
-def quantile(v, axis, q):
-    """Between the sorted elements next to it, as numpy.quantile."""
-    return v.graph._build("fth_quantile_", v, axis.encode(), q)
+def quantile(v: Value, axis: str, q: float) -> Value:
+    """Quantile along an axis, between the sorted elements next to it, as numpy.quantile; NaN if any
+    is.
+
+    axis: an axis of v
+    q: from 0 to 1
+    dtypes: integers reals; gradient: yes"""
+    return v.graph._build("fth_quantile_", v, _axis(axis), q)
 
 
 @_method
-def upsample(v, axis, factor, into):
-    """Repeat each element `factor` times."""
-    return v.graph._build("fth_upsample_", v, axis.encode(), factor, into.encode())
+def upsample(v: Value, axis: str, factor: int, into: str) -> Value:
+    """Repeat each element `factor` times.
+
+    axis: an axis of v
+    factor: how often each element is repeated
+    into: an axis of the size that the result has, declared before
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_upsample_", v, _axis(axis), factor, _axis(into))
 
 
 @_method
-def dot(a, b, axes):
-    """Sum of a*b over the axes; others that both have are batches."""
+def dot(a: Value, b: Value, axes: Axes) -> Value:
+    """Sum of a*b over the axes; others that both have are batches.
+
+    a: its own axes take the place of the first summed one in the result
+    b: its axes are those of the result
+    axes: axes that both have
+    dtypes: reals complex; gradient: yes"""
     return a.graph._build("fth_dot_", a, b, _axes(axes))
 
 
 @_method
-def dot_triangle(a, b, axes, triangle, row, col):
-    """A dot of which only the "lower" or "upper" triangle over (row, col) is wanted."""
-    return a.graph._build("fth_dot_triangle_", a, b, _axes(axes), TRIANGLE[triangle], row.encode(),
-                          col.encode())
+def dot_triangle(a: Value, b: Value, axes: Axes, triangle: str, row: str, col: str) -> Value:
+    """A dot of which only the "lower" or "upper" triangle over (row, col) is wanted.
+
+    axes: axes that both have
+    triangle: "lower" or "upper"
+    row: axis of the rows
+    col: axis of the columns
+    dtypes: reals complex; gradient: yes"""
+    return a.graph._build("fth_dot_triangle_", a, b, _axes(axes),
+                          _one_of(TRIANGLE, triangle, "dot_triangle: triangle"), _axis(row),
+                          _axis(col))
 
 
 @_method
-def cholesky(a, row, col):
-    return a.graph._build("fth_cholesky_", a, row.encode(), col.encode())
+def cholesky(a: Value, row: str, col: str) -> Value:
+    """The lower factor of positive definite matrices, marked as lower; only the lower triangle of a
+    is read.
+
+    row: axis of the rows
+    col: axis of the columns
+    dtypes: f32 f64 complex; gradient: yes"""
+    return a.graph._build("fth_cholesky_", a, _axis(row), _axis(col))
 
 
 # ---- end of what is made
 
 
 @_method
-def cast(v, dtype):
-    """The only way to change a dtype."""
+def cast(v: Value, dtype: DType) -> Value:
+    """v with another dtype, "f32" or np.float32: the only way to change one. Real to integer truncates, and
+    NaN or a number out of range fails the run; to bool it gives v != 0."""
     return v.graph._build("fth_cast_", v, _dtype_number(dtype))
 
 
 @_method
-def split(v, axis, into=None):
-    """Undo a merge."""
-    return v.graph._build("fth_split_", v, axis.encode(), _axes(into) if into else None)
-
-
-def _reduction(name):
-    def function(v, axes):
-        return v.graph._build("fth_reduce_", RED[name], v, _axes(axes))
-    function.__name__, function.__doc__ = name, f"{name} over the axes"
-    return function
-
-
-for _op in RED:
-    _method(_reduction(_op))
-logsumexp = Value.logsumexp
+def split(v: Value, axis: str, into: Optional[Axes] = None) -> Value:
+    """Undo a merge: `axis` becomes the axes that were merged, or the axes `into` of the same sizes."""
+    return v.graph._build("fth_split_", v, _axis(axis), _axes(into) if into else None)
 
 
 @_method
-def argmin(v, axis):
-    return v.graph._build("fth_arg_", False, v, axis.encode())
+def logsumexp(v: Value, axes: Optional[Axes] = None) -> Value:
+    """log of the sum of exp(v) over `axes`, over all where none are given; nothing overflows."""
+    return _reduce("logsumexp", v, axes)
+
+
+def _extreme(largest, v, axis):
+    if axis is None:
+        names = v.axes
+        if len(names) != 1:
+            _refuse(f"{'argmax' if largest else 'argmin'}: {v!r} has {len(names)} axes, and none was named",
+                    "GRAPH_ATTR", 'name one; of all together: v.merge("y x", "pixel").argmax("pixel"), '
+                    "with the new axis declared, gives NumPy's flat index")
+        axis = names[0]
+    return v.graph._build("fth_arg_", largest, v, _axis(axis))
 
 
 @_method
-def argmax(v, axis):
-    return v.graph._build("fth_arg_", True, v, axis.encode())
+def argmin(v: Value, axis: Optional[str] = None) -> Value:
+    """Position of the smallest element along `axis`, i64; the first of equals, that of the first NaN if there
+    is one. A value with one axis needs no name."""
+    return _extreme(False, v, axis)
 
 
 @_method
-def scan(v, axis, reduction="sum", exclusive=False, reverse=False):
-    """Running sum, prod, min or max."""
-    return v.graph._build("fth_scan_", RED[reduction], v, axis.encode(), exclusive, reverse)
+def argmax(v: Value, axis: Optional[str] = None) -> Value:
+    """Position of the largest element along `axis`, i64; the first of equals, that of the first NaN if there
+    is one. A value with one axis needs no name."""
+    return _extreme(True, v, axis)
 
 
 @_method
-def cumsum(v, axis):
+def scan(v: Value, axis: str, reduction: str = "sum", exclusive: bool = False,
+         reverse: bool = False) -> Value:
+    """Running `reduction` ("sum", "prod", "min" or "max") along `axis`; `exclusive` leaves each element itself
+    out, `reverse` goes from the end."""
+    return v.graph._build("fth_scan_", _one_of(RED, reduction, "scan: reduction"), v, _axis(axis), exclusive,
+                          reverse)
+
+
+@_method
+def cumsum(v: Value, axis: str) -> Value:
+    """Running sum along `axis`."""
     return scan(v, axis)
 
 
-def solve(a, b, row, col):
-    """x with A x = b, A triangular over (row, col)."""
-    return a.graph._build("fth_solve_", a, b, row.encode(), col.encode(), False)
+def solve(a: Value, b: Value, row: str, col: str) -> Value:
+    """x with a x = b, where a is triangular over (row, col) and marked so (`cholesky` and `mark` do that): b
+    has the axis `row`, and x has `col` in its place."""
+    return a.graph._build("fth_solve_", a, b, _axis(row), _axis(col), False)
 
 
-def solve_t(a, b, row, col):
-    """x with A^T x = b (A^H for complex)."""
-    return a.graph._build("fth_solve_", a, b, row.encode(), col.encode(), True)
+def solve_t(a: Value, b: Value, row: str, col: str) -> Value:
+    """x with the transpose of a (the conjugate transpose of complex ones), a triangular over (row, col): b has
+    the axis `col`, and x has `row` in its place. solve and then solve_t with a Cholesky factor L apply
+    the inverse of L L^H."""
+    return a.graph._build("fth_solve_", a, b, _axis(row), _axis(col), True)
 
 
 @_method
-def eigh(a, row, col):
-    """(values ascending, vectors) of small symmetric matrices."""
-    v = a.graph._build("fth_eigh_", a, row.encode(), col.encode())
+def eigh(a: Value, row: str, col: str) -> tuple[Value, Value]:
+    """(values, vectors) of symmetric or Hermitian matrices over (row, col), of at most 64 rows; the lower
+    triangle is read. Values ascend along `row`; vector `row` has its components along `col`, norm 1, and
+    its largest component positive."""
+    v = a.graph._build("fth_eigh_", a, _axis(row), _axis(col))
     return v, v.out(1)
 
 
 @_method
-def inverse(a, row, col):
-    """(inverse, log |det|) of small matrices."""
-    v = a.graph._build("fth_inverse_", a, row.encode(), col.encode())
+def inverse(a: Value, row: str, col: str) -> tuple[Value, Value]:
+    """(inverse, log |determinant|) of matrices over (row, col), of at most 64 rows."""
+    v = a.graph._build("fth_inverse_", a, _axis(row), _axis(col))
     return v, v.out(1)
 
 
-def concat(values, axes, into):
-    """concat([a, b], "m n", "mn"): a's axis m, then b's axis n."""
-    values = list(values)
+def concat(values: Iterable[Value], axes: Axes, into: str) -> Value:
+    """`values` one behind the other along `axes`, one of each: concat([a, b], "m n", "mn") has a's axis m, then
+    b's axis n, as `into`, whose size is the sum. One name serves all."""
+    values = _listed("concat", values)
     names = axes.split() if isinstance(axes, str) else list(axes)
     if len(names) == 1:
         names = names * len(values)
@@ -2205,122 +2846,151 @@ def concat(values, axes, into):
         raise Error(f"concat: {len(values)} values and {len(names)} axes", "GRAPH_ATTR")
     array = (Val * len(values))(*[v._as_parameter_ for v in values])
     texts = (S * len(values))(*[n.encode() for n in names])
-    return values[0].graph._build("fth_concat_", len(values), array, texts, into.encode())
+    return values[0].graph._build("fth_concat_", len(values), array, texts, _axis(into))
 
 
-def stack(values, axis):
-    """stack([a, b], "layer"): values of the same axes along a new one, the outermost."""
+def _listed(what, values):
     values = list(values)
+    for v in values:
+        if not isinstance(v, Value):
+            _refuse_operand(what, v)
+    if not values:
+        _refuse(f"{what}: no values", "GRAPH_ATTR", "give at least one")
+    return values
+
+
+def stack(values: Iterable[Value], axis: str) -> Value:
+    """stack([a, b], "layer"): `values` of the same axes along a new `axis`, the outermost."""
+    values = _listed("stack", values)
     array = (Val * len(values))(*[v._as_parameter_ for v in values])
-    return values[0].graph._build("fth_stack_", len(values), array, axis.encode())
+    return values[0].graph._build("fth_stack_", len(values), array, _axis(axis))
 
 
-def slice_axis(v, axis, start, into):
-    """As many elements as `into` has, from `start`."""
-    return v.graph._build("fth_slice_", v, axis.encode(), start, into.encode())
-
-
-Value.slice = slice_axis
+def slice_axis(v: Value, axis: str, start: int, into: str) -> Value:
+    """As many elements along `axis` as the axis `into` has, from `start` on. As a method: v.slice."""
+    return v.graph._build("fth_slice_", v, _axis(axis), start, _axis(into))
 
 
 @_method
-def sort(v, axis, descending=False):
-    """(sorted, order as i64)"""
-    out = v.graph._build("fth_sort_", v, axis.encode(), descending)
+def sort(v: Value, axis: str, descending: bool = False) -> tuple[Value, Value]:
+    """(sorted along `axis`, the order as i64): stable, from small to large or `descending`; NaN last."""
+    out = v.graph._build("fth_sort_", v, _axis(axis), descending)
     return out, out.out(1)
 
 
 @_method
-def topk(v, axis, into, largest=True):
-    """(values in order, positions as i64); the size of `into` is k."""
-    out = v.graph._build("fth_topk_", v, axis.encode(), into.encode(), largest)
+def topk(v: Value, axis: str, into: str, largest: bool = True) -> tuple[Value, Value]:
+    """(the largest or smallest along `axis`, in order; their positions as i64); the size of the axis `into`
+    is how many. With largest=False the smallest."""
+    out = v.graph._build("fth_topk_", v, _axis(axis), _axis(into), largest)
     return out, out.out(1)
 
 
 @_method
-def collect_max(v, entries):
-    """(largest entry of each row, its position as i64): -inf and -1 for a row without entries."""
-    out = v.graph._build("fth_collect_extreme_", True, v, entries.encode())
+def collect_max(v: Value, entries: str) -> tuple[Value, Value]:
+    """(largest entry of each row, its position along the axis `entries` as i64); -inf and -1 for a row
+    without entries, NaN if any entry is."""
+    out = v.graph._build("fth_collect_extreme_", True, v, _axis(entries))
     return out, out.out(1)
 
 
 @_method
-def collect_min(v, entries):
-    """(smallest entry of each row, its position as i64): inf and -1 for a row without entries."""
-    out = v.graph._build("fth_collect_extreme_", False, v, entries.encode())
+def collect_min(v: Value, entries: str) -> tuple[Value, Value]:
+    """(smallest entry of each row, its position along the axis `entries` as i64); inf and -1 for a row
+    without entries, NaN if any entry is."""
+    out = v.graph._build("fth_collect_extreme_", False, v, _axis(entries))
     return out, out.out(1)
 
 
 @_method
-def scatter(v, axis, index, into, how="set", fill=0.0):
-    """out[..index[i]..] = v[..i..], the last i; or the "min" or "max" of them. Rows begin as fill,
-    which takes part in a minimum or maximum."""
-    return v.graph._build("fth_scatter_", SCATTER[how], v, axis.encode(), index, into.encode(), fill)
+def scatter(v: Value, axis: Axes, index: Value, into: str, how: str = "set",
+            fill: float = 0.0) -> Value:
+    """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
+    is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
+    `fill`, which takes part in a minimum or maximum."""
+    return v.graph._build("fth_scatter_", _one_of(SCATTER, how, "scatter: how"), v, _axes(axis), index,
+                          _axis(into), fill)
 
 
 @_method
-def median(v, axis):
-    """Between the two middle elements, as numpy.median."""
-    return v.graph._build("fth_quantile_", v, axis.encode(), 0.5)
+def median(v: Value, axis: str) -> Value:
+    """Median along `axis`, between the two middle elements, as numpy.median; NaN if any is."""
+    return v.graph._build("fth_quantile_", v, _axis(axis), 0.5)
 
 
 @_method
-def fft(v, axes, into):
+def fft(v: Value, axes: Axes, into: Axes) -> Value:
+    """Discrete Fourier transform over one or two `axes`, "x" or "y x", the last ones of v; the axes `into`, of
+    the same sizes, take their place. Of complex numbers: cast reals, or write rfft."""
     return v.graph._build("fth_fft_", FFT["forward"], v, _axes(axes), _axes(into))
 
 
 @_method
-def ifft(v, axes, into):
-    """Divided by the number of points."""
+def ifft(v: Value, axes: Axes, into: Axes) -> Value:
+    """Inverse of fft, from `axes` to the axes `into`, divided by the number of points."""
     return v.graph._build("fth_fft_", FFT["inverse"], v, _axes(axes), _axes(into))
 
 
 @_method
-def rfft(v, axes, into):
-    """The last axis of `into` has n/2+1 elements."""
+def rfft(v: Value, axes: Axes, into: Axes) -> Value:
+    """Transform of reals over `axes`; the last axis of `into` has n//2 + 1 elements."""
     return v.graph._build("fth_fft_", FFT["real"], v, _axes(axes), _axes(into))
 
 
 @_method
-def irfft(v, axes, into):
+def irfft(v: Value, axes: Axes, into: Axes) -> Value:
+    """Inverse of rfft, from `axes` to the axes `into`: the last of `axes` has n//2 + 1 elements for the n of
+    `into`. Divided by the number of points."""
     return v.graph._build("fth_fft_", FFT["real_inverse"], v, _axes(axes), _axes(into))
 
 
-def conv2d(v, w, y="y", x="x", chan="chan", ky="ky", kx="kx", out_y=None, out_x=None, stride=1,
-           dilation=1, pad_y=0, pad_x=0, tiled=False):
-    """v [b chan y x], w [out chan ky kx] -> [b out out_y out_x]; tiled: a CPU may go by Winograd's way, which is
-    faster for f32 and windows of 3 by 3"""
-    c = Conv(y.encode(), x.encode(), (out_y or y).encode(), (out_x or x).encode(), chan.encode(),
-             ky.encode(), kx.encode(), *[_int(x, f"conv2d: {what}") for what, x in (
+def conv2d(v: Value, w: Value, y: str = "y", x: str = "x", chan: str = "chan", ky: str = "ky",
+           kx: str = "kx", out_y: Optional[str] = None, out_x: Optional[str] = None, stride: int = 1,
+           dilation: int = 1, pad_y: int = 0, pad_x: int = 0, tiled: bool = False) -> Value:
+    """Convolve images v [b chan y x] with weights w [out chan ky kx]: [b out out_y out_x]. Axes have the names
+    that are given; out_y and out_x are y and x where the sizes are equal. `stride` and `dilation` are for
+    both directions, pad_y and pad_x zeros before the first row and column; after the last there are
+    as many as needed. With tiled=True a CPU may go by Winograd's way, which is faster for f32 and windows
+    of 3 by 3."""
+    c = Conv(*[_axis(name) for name in (y, x, out_y or y, out_x or x, chan, ky, kx)], *[_int(x, f"conv2d: {what}") for what, x in (
                  ("stride", stride), ("dilation", dilation), ("pad_y", pad_y), ("pad_x", pad_x))])
     return v.graph._build("fth_conv2d_tiled_" if tiled else "fth_conv2d_", v, w, C.byref(c))
 
 
 @_method
-def pool_mean(v, axis, factor, into):
-    return v.graph._build("fth_pool_", RED["sum"], True, v, axis.encode(), factor, into.encode())
+def pool_mean(v: Value, axis: str, factor: int, into: str) -> Value:
+    """Mean of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
+    elements."""
+    return v.graph._build("fth_pool_", RED["sum"], True, v, _axis(axis), factor, _axis(into))
 
 
 @_method
-def pool_sum(v, axis, factor, into):
-    return v.graph._build("fth_pool_", RED["sum"], False, v, axis.encode(), factor, into.encode())
+def pool_sum(v: Value, axis: str, factor: int, into: str) -> Value:
+    """Sum of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
+    elements."""
+    return v.graph._build("fth_pool_", RED["sum"], False, v, _axis(axis), factor, _axis(into))
 
 
 @_method
-def pool_max(v, axis, factor, into):
-    return v.graph._build("fth_pool_", RED["max"], False, v, axis.encode(), factor, into.encode())
+def pool_max(v: Value, axis: str, factor: int, into: str) -> Value:
+    """Maximum of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
+    elements."""
+    return v.graph._build("fth_pool_", RED["max"], False, v, _axis(axis), factor, _axis(into))
 
 
-def poisson(rate, seed=0, iteration=0, stream=0):
-    """One draw per element of `rate`, i64."""
+def poisson(rate: Value, seed: Union[int, Value] = 0, iteration: Union[int, Value] = 0,
+            stream: int = 0) -> Value:
+    """One draw per element of `rate`, i64: a function of (seed, stream, iteration, index), of which seed and
+    iteration may be scalars of the graph."""
     g = rate.graph
     seed, iteration = (x if isinstance(x, Value) else g.const(_int(x, "a seed"), "i64")
                        for x in (seed, iteration))
     return g._build("fth_poisson_", rate, seed, iteration, stream)
 
 
-def grad(loss, wrt):
-    """Gradients of a real scalar with respect to a value or a list of values."""
+def grad(loss: Value, wrt: Union[Value, Iterable[Value]]) -> Any:
+    """Gradients of the real scalar `loss` with respect to `wrt`, a value or a list of values: a value or a list
+    of values, which are planned like any other. For complex ones dL/dRe + i dL/dIm."""
     one = isinstance(wrt, Value)
     values = [wrt] if one else list(wrt)
     g, n = loss.graph, len(values)
@@ -2333,14 +3003,17 @@ def grad(loss, wrt):
     return found[0] if one else found
 
 
-def assign(param, value):
-    """After every read of the parameter, put the value there; give it to plan(updates=...)."""
+def assign(param: Param, value: Value) -> Value:
+    """After every read of the parameter, put `value` there; give what it returns to plan(updates=...). A run
+    that fails changes no parameter; `param` is assigned once per graph."""
     return param.graph._build("fth_assign_", param, value)
 
 
-def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.0):
-    """The three assigns of one Adam step. `rate` (f64) and `step` (i64, from 1) are scalars of the
-    graph; the moments become parameters "<name>.m" and "<name>.v"."""
+def adam(param: Param, gradient: Value, rate: Value, step: Value, beta1: float = 0.9,
+         beta2: float = 0.999, eps: float = 1e-8, decay: float = 0.0) -> list[Value]:
+    """The three assigns of one Adam step of `param` by its `gradient`, for plan(updates=...). `rate` (f64) and
+    `step` (i64, from 1) are scalars of the graph; the moments, with the factors beta1 and beta2, become
+    parameters "<name>.m" and "<name>.v". `eps` is added to the root of the second; `decay` is that of AdamW."""
     g = param.graph
     m, v = (g._carried(param, x) for x in ("m", "v"))
     out = (Val * 3)()
@@ -2353,12 +3026,13 @@ def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.
     return [Value(g, x.id) for x in out]
 
 
-def optimizer(kind, param, gradient, rate, beta1, step, product=None):
-    """The assigns of one step of "adam", "adamw", "nadam", "sgd" or "rmsprop". `rate` and `beta1`
-    (f64; the momentum of sgd) and `step` (i64, from 1) are scalars of the graph, which may change
-    from run to run; nadam needs the product of its momenta too. What is carried becomes the
-    parameters "<name>.first" and "<name>.second"."""
-    g, number = param.graph, OPTIM[kind]
+def optimizer(kind: str, param: Param, gradient: Value, rate: Value, beta1: Value, step: Value,
+              product: Optional[Value] = None) -> list[Value]:
+    """The assigns of one step of `param` by its `gradient`, of the kind "adam", "adamw", "nadam", "sgd" or
+    "rmsprop". `rate` and `beta1` (f64; the momentum of sgd) and `step` (i64, from 1) are scalars of the
+    graph, which may change from run to run; nadam needs the `product` of its momenta too. What is
+    carried becomes the parameters "<name>.first" and "<name>.second"."""
+    g, number = param.graph, _one_of(OPTIM, kind, "optimizer: kind")
     carries = _lib.fth_optim_carries(number)
     state = [g._carried(param, x) if carries & bit else None
              for bit, x in ((1, "first"), (2, "second"))]
@@ -2376,19 +3050,21 @@ def optimizer(kind, param, gradient, rate, beta1, step, product=None):
     return [assign(x, Value(g, v.id)) for x, v in zip(old, out) if x is not None]
 
 
-def schedule(kind, step, rate, last=0.0, steps=1, warmup=0, rise=0.3):
-    """The learning rate at a step (from 0): "constant", "exponential", "cosine", "linear" or
-    "one_cycle", which rises for the fraction `rise` of the steps."""
-    s = ScheduleStruct(SCHEDULE[kind], rate, last, steps, warmup, rise)
+def schedule(kind: str, step: int, rate: float, last: float = 0.0, steps: int = 1, warmup: int = 0,
+             rise: float = 0.3) -> float:
+    """The learning rate at a `step` (from 0), of the kind "constant", "exponential", "cosine", "linear" or
+    "one_cycle": from `rate` to `last` in so many `steps`, after `warmup` steps from 0; one_cycle rises
+    for the fraction `rise` of the steps."""
+    s = ScheduleStruct(_one_of(SCHEDULE, kind, "schedule: kind"), rate, last, steps, warmup, rise)
     return _lib.fth_schedule_rate(C.byref(s), step)
 
 
-def free_memory():
+def free_memory() -> int:
     """Bytes that could be taken now without swapping."""
     return _lib.fth_mem_free_now()
 
 
-def version():
+def version() -> str:
     """The version of the library that is running."""
     return _text(_lib.fth_version())
 
@@ -2480,8 +3156,9 @@ class _Bragg:
             context = Context(memory=memory, threads=threads, device=device)
         return _Experiment(self, context, compat, quirks or {}, flags)
 
-    def __call__(self, compat="spec", quirks=None, context=None, memory=None, threads=0,
-                 device=None, **flags):
+    def __call__(self, compat: str = "spec", quirks: Optional[Mapping[str, bool]] = None,
+                 context: Optional[Context] = None, memory: Size = None, threads: int = 0,
+                 device: Optional[str] = None, **flags: Any) -> np.ndarray:
         """Expected photons per pixel: float32 [slow, fast]."""
         e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
         image = np.empty(e.shape, np.float32)
@@ -2490,8 +3167,10 @@ class _Bragg:
         _check(status, err)
         return image
 
-    def jacobian(self, params, compat="spec", quirks=None, context=None, memory=None, threads=0,
-                 device=None, **flags):
+    def jacobian(self, params: Union[str, Iterable[str]], compat: str = "spec",
+                 quirks: Optional[Mapping[str, bool]] = None, context: Optional[Context] = None,
+                 memory: Size = None, threads: int = 0, device: Optional[str] = None,
+                 **flags: Any) -> np.ndarray:
         """Derivatives of the image by parameters such as "a", "mx" or "dist", each in the unit in
         which it is typed (see `params`): float64 [slow, fast, parameter]."""
         names = [params] if isinstance(params, str) else list(params)
@@ -2504,7 +3183,7 @@ class _Bragg:
         return out
 
     @property
-    def params(self):
+    def params(self) -> dict[str, str]:
         """{"a": "A", ...}: what an image can be differentiated by, and the units."""
         found, unit = {}, S()
         while True:
@@ -2537,11 +3216,18 @@ class Focused:
     planes where the step is not known), `confidence`, each None where the method has none, and
     `metrics`, a dict of numbers. Several stacks have one more axis in front, and lists of numbers."""
 
-    def __init__(self, image, index, depth, confidence, metrics):
+    image: np.ndarray
+    index: Any  # an array or None, as the next two
+    depth: Any
+    confidence: Any
+    metrics: dict[str, Any]
+
+    def __init__(self, image: np.ndarray, index: Optional[np.ndarray], depth: Optional[np.ndarray],
+                 confidence: Optional[np.ndarray], metrics: dict[str, Any]) -> None:
         self.image, self.index, self.depth = image, index, depth
         self.confidence, self.metrics = confidence, metrics
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Focused(image={self.image.dtype}{list(self.image.shape)})"
 
 
@@ -2603,7 +3289,9 @@ class _Focus(_Exported):
                 return names
             names.append(_text(name))
 
-    def __call__(self, stack, context=None, memory=None, threads=0, device=None, **options):
+    def __call__(self, stack: Any, context: Optional[Context] = None, memory: Size = None,
+                 threads: int = 0, device: Optional[str] = None, **options: Any) -> Focused:
+        """The stack in focus: what the class says."""
         if context is None:
             context = Context(memory=memory, threads=threads, device=device)
         p, kept = self._open(stack, context, options)
@@ -2642,14 +3330,21 @@ class Reconstruction:
     [scan, xy], `canvas_origin` (x, y of pixel (0, 0)), `error_history`; None where there is none. `arrays`
     has all that reconstruction.npz holds."""
 
-    def __init__(self, arrays):
+    arrays: dict[str, np.ndarray]
+    object: np.ndarray
+    probe: Any  # an array or None, as all that follow
+    positions: Any
+    canvas_origin: Any
+    error_history: Any
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
         self.object = arrays["reconstructed_object"]
         self.probe = arrays.get("reconstructed_probe")
         self.positions, self.canvas_origin = arrays.get("positions"), arrays.get("canvas_origin")
         self.error_history = arrays.get("error_history")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Reconstruction(object={self.object.dtype}{list(self.object.shape)})"
 
 
@@ -2657,11 +3352,15 @@ class PtychoModel:
     """A trained network: `history` {"loss": [...], "val_loss": [...]}, and the file `path`, which goes with
     this object unless it was saved."""
 
-    def __init__(self, path, history):
+    path: str
+    history: dict[str, list[float]]
+
+    def __init__(self, path: str, history: dict[str, list[float]]) -> None:
         self.path, self.history = path, history
         self._end = weakref.finalize(self, shutil.rmtree, os.path.dirname(path), True)
 
-    def save(self, path):
+    def save(self, path: Path) -> Path:
+        """Copy the file to `path`, which it returns."""
         shutil.copyfile(self.path, path)
         return path
 
@@ -2723,21 +3422,21 @@ class _Ptycho:
         np.savez(path, **what)
         return path
 
-    def simulate(self, context=None, **keys):
+    def simulate(self, context: Optional[Context] = None, **keys: Any) -> dict[str, np.ndarray]:
         """A made-up scan as a dict of arrays."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "scan.npz")
             self._run("simulate", [path], keys, context, folder)
             return self._load(path)
 
-    def solve(self, scan, context=None, **keys):
+    def solve(self, scan: Any, context: Optional[Context] = None, **keys: Any) -> Reconstruction:
         """Object and probe of a scan, iteratively: a Reconstruction."""
         with tempfile.TemporaryDirectory() as folder:
             path = self._put(scan, os.path.join(folder, "scan.npz"))
             self._run("solve", [path], {"pictures": False, **keys, "out": folder}, context, folder)
             return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
 
-    def train(self, scan, context=None, **keys):
+    def train(self, scan: Any, context: Optional[Context] = None, **keys: Any) -> PtychoModel:
         """A network that was trained on a scan: a PtychoModel."""
         folder = tempfile.mkdtemp()
         try:
@@ -2749,7 +3448,8 @@ class _Ptycho:
             shutil.rmtree(folder, True)
             raise
 
-    def infer(self, model, scan, context=None, **keys):
+    def infer(self, model: Union[PtychoModel, Path], scan: Any, context: Optional[Context] = None,
+              **keys: Any) -> Reconstruction:
         """The object of a scan by a trained network, a PtychoModel or a path: a Reconstruction."""
         with tempfile.TemporaryDirectory() as folder:
             path = self._put(scan, os.path.join(folder, "scan.npz"))
@@ -2757,7 +3457,8 @@ class _Ptycho:
             self._run("infer", [model, path], {"pictures": False, **keys, "out": folder}, context, folder)
             return Reconstruction(self._load(os.path.join(folder, "reconstruction.npz")))
 
-    def evaluate(self, recon, truth, context=None, **keys):
+    def evaluate(self, recon: Any, truth: Any, context: Optional[Context] = None,
+                 **keys: Any) -> dict[str, Any]:
         """What metrics.json holds: {"mae": [amplitude, phase], ...}. Both are a Reconstruction, a scan, an
         array or a path."""
         with tempfile.TemporaryDirectory() as folder:
@@ -2767,8 +3468,9 @@ class _Ptycho:
             with open(os.path.join(folder, "metrics.json")) as f:
                 return _json.load(f)
 
-    def op(self, name, arrays=None, context=None, **keys):
-        """One building block on a dict of arrays; a dict of what it writes."""
+    def op(self, name: str, arrays: Optional[Mapping[str, Any]] = None,
+           context: Optional[Context] = None, **keys: Any) -> dict[str, np.ndarray]:
+        """The building block `name` on a dict of arrays; a dict of what it writes."""
         with tempfile.TemporaryDirectory() as folder:
             words = [] if not arrays else [self._put(dict(arrays), os.path.join(folder, "in.npz"))]
             out = os.path.join(folder, "out.npz")
@@ -2805,8 +3507,15 @@ class SplatModel:
     fathom.splat.model({**model, "opacity": changed})."""
 
     names = ("means", "sh0", "shN", "scaling", "rotation", "opacity")
+    means: np.ndarray
+    sh0: np.ndarray
+    shN: np.ndarray
+    scaling: np.ndarray
+    rotation: np.ndarray
+    opacity: np.ndarray
+    degree: int
 
-    def __init__(self, splat, context, p):
+    def __init__(self, splat: Any, context: Context, p: int) -> None:
         self._splat, self._p, size, degree = splat, p, L(), C.c_int32()
         self._life = _Life(self, context._life, splat._call("fth_splat_destroy"), p)
         splat._call("fth_splat_size")(p, C.byref(size), C.byref(degree))
@@ -2819,32 +3528,35 @@ class SplatModel:
             array.flags.writeable = False  # a change would reach neither images nor files
             setattr(self, name, array)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in self.names and hasattr(self, name):
             _refuse(f"{name}: arrays of a model stay as they are; fathom.splat.model({{**model, {name!r}: ...}}) makes another",
                     "USAGE")
         object.__setattr__(self, name, value)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.names:
             raise KeyError(name)
         return getattr(self, name)
 
-    def keys(self):
+    def keys(self) -> tuple[str, ...]:
+        """Names of the arrays, as of a dict."""
         return self.names
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.means)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SplatModel({len(self)} Gaussians of degree {self.degree})"
 
-    def save(self, path):
+    def save(self, path: Path) -> Path:
+        """Write `path` as .ply, .splat, .spz, .sog or .html, by its ending; the path."""
         err = Err()
         _check(self._splat._call("fth_splat_save")(self._p, os.fsencode(path), C.byref(err)), err)
         return path
 
-    def render(self, camera, **options):
+    def render(self, camera: Mapping[str, Any], **options: Any) -> Any:
+        """The image of a `camera`: fathom.splat.render of this model, with its options."""
         return self._splat.render(self, camera, **options)
 
 
@@ -2859,7 +3571,7 @@ class _Splat(_Exported):
     def __init__(self):
         super().__init__(_SPLAT)
 
-    def checkpoint(self, path):
+    def checkpoint(self, path: Path) -> dict[str, Any]:
         """All arrays of a checkpoint, or of that in the folder of a training, by their names, and its metadata as
         "__metadata__"."""
         kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
@@ -2880,7 +3592,10 @@ class _Splat(_Exported):
                 found[name] = np.frombuffer(f.read(hi - lo), kinds[item["dtype"]]).reshape(item["shape"])
         return found
 
-    def load(self, path, context=None, memory=None, threads=0, device=None):
+    def load(self, path: Path, context: Optional[Context] = None, memory: Size = None,
+             threads: int = 0, device: Optional[str] = None) -> SplatModel:
+        """The model in a file, .ply, .splat, .spz, .sog or a checkpoint; memory, threads and device are as in
+        Context."""
         if context is None:
             context = Context(memory=memory, threads=threads, device=device)
         if os.fspath(path).endswith(".safetensors"):
@@ -2889,7 +3604,8 @@ class _Splat(_Exported):
         _check(self._call("fth_splat_load")(C.byref(out), context._p, os.fsencode(path), C.byref(err)), err)
         return SplatModel(self, context, out.value)
 
-    def model(self, arrays, context=None, memory=None, threads=0, device=None):
+    def model(self, arrays: Any, context: Optional[Context] = None, memory: Size = None,
+              threads: int = 0, device: Optional[str] = None) -> SplatModel:
         """A model of arrays; shN may be missing, sh0 may be [g, 1, c]."""
         if context is None:
             context = Context(memory=memory, threads=threads, device=device)
@@ -2912,8 +3628,10 @@ class _Splat(_Exported):
         _check(self._call("fth_splat_create")(C.byref(out), context._p, n, degree, rows, C.byref(err)), err)
         return SplatModel(self, context, out.value)
 
-    def render(self, model, camera, background=(0, 0, 0), alpha=False, depth=False, raster="fast", context=None,
-               memory=None, threads=0, device=None, antialiased=False, gut=False):
+    def render(self, model: Any, camera: Mapping[str, Any], background: Sequence[float] = (0, 0, 0),
+               alpha: bool = False, depth: bool = False, raster: str = "fast",
+               context: Optional[Context] = None, memory: Size = None, threads: int = 0,
+               device: Optional[str] = None, antialiased: bool = False, gut: bool = False) -> Any:
         """The image, float32 [i, j, c], the background in it, not clamped; with `alpha` or `depth` a tuple of it
         and these, [i, j]; depth is the sum of weight times depth. A camera is a dict: width, height, fx, fy (fx
         by itself), cx, cy (the middle), w2c: world to camera, 4x4 or 3x4, x right, y down, z forward; and with
@@ -3113,7 +3831,15 @@ def _setting(text):
     return text
 
 
-SpatialProgress = namedtuple("SpatialProgress", "stage done total remaining_s what numbers")
+class SpatialProgress(NamedTuple):
+    """Where a fit is: its `stage`, steps `done` of `total`, seconds that remain, `what` it does, and `numbers`
+    such as the objective, by name."""
+    stage: str
+    done: int
+    total: int
+    remaining_s: float
+    what: str
+    numbers: dict[str, float]
 
 
 def _unique_names(names):
@@ -3151,7 +3877,26 @@ class SpatialFit:
     log         lines that the stages wrote
     """
 
-    def __init__(self, spatial, folder, log=()):
+    name: str
+    output_dir: str
+    model_path: str
+    log: list[str]
+    factors: np.ndarray
+    scales: Optional[np.ndarray]
+    loadings: np.ndarray
+    gene_names: Optional[list[str]]
+    elbo: Optional[np.ndarray]
+    moran: np.ndarray
+    rows: np.ndarray
+    held_out: Optional[np.ndarray]
+    size_factors: Optional[np.ndarray]
+    dispersions: Optional[np.ndarray]
+    metrics: dict[str, Any]
+    settings: dict[str, Any]
+    group_names: list[str]
+    section_names: list[str]
+
+    def __init__(self, spatial: Any, folder: str, log: Iterable[str] = ()) -> None:
         self._spatial, self.output_dir, self.name = spatial, os.path.dirname(folder), os.path.basename(folder)
         self.model_path, self.log = os.path.join(folder, "model.safetensors"), list(log)
 
@@ -3187,11 +3932,13 @@ class SpatialFit:
         self.settings = {k: _setting(v) for k, v in meta.items()
                          if "/" not in k and not k.startswith(("axes.", "xxh64.", "run."))}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"SpatialFit({self.name}: {len(self.factors)} cells, {len(self.loadings)} genes, "
                 f"{self.factors.shape[1]} factors)")
 
-    def predict(self, xy, groups=None, scales=False, memory=None, threads=0, device=None, section=None):
+    def predict(self, xy: Any, groups: Union[str, Iterable[str], None] = None, scales: bool = False,
+                memory: Size = None, threads: int = 0, device: Optional[str] = None,
+                section: Optional[str] = None) -> Any:
         """Factors at other places, float32 [place, factor]; with scales=True, a tuple of them and their scales.
 
         xy      positions [place, 2], in the unit of the object's
@@ -3246,7 +3993,7 @@ class SpatialFit:
             found = [np.load(os.path.join(out, name)) for name in ("factors.npy", "scales.npy")]
         return tuple(found) if scales else found[0]
 
-    def figures(self, memory=None, threads=0, **keys):
+    def figures(self, memory: Size = None, threads: int = 0, **keys: Any) -> list[str]:
         """Draw the figures of `fathom spatial figures`; the paths of the files. Keys are those of the section
         figures: which="all", dpi=300, formats=["svg"]."""
         config = os.path.join(self.output_dir, self.name + ".yaml")
@@ -3259,7 +4006,7 @@ class SpatialFit:
         folder = os.path.join(self.output_dir, self.name, "figures")
         return sorted(os.path.join(folder, f) for f in os.listdir(folder))
 
-    def save(self, folder):
+    def save(self, folder: Path) -> Path:
         """Copy the results to `folder`, which fathom.spatial.read and the program open; `folder` itself."""
         folder = os.path.abspath(folder)
         if os.path.exists(folder) and os.path.samefile(folder, self.output_dir):
@@ -3536,10 +4283,11 @@ class _Spatial(_Exported):
                 _refuse(_text(err.text) + "".join(f"\n  {m}" for m in mistakes), "CONFIG")
             _check(status, err)
 
-    def fit(self, adata, model: str = "svgp", n_components: int = 10, *, spatial_key: str = "spatial",
-            layer: "str | None" = None, groups: "str | None" = None, section: "str | None" = None, seed: int = 0,
-            memory: "str | int | None" = None, device: str = "auto", threads: int = 0, progress=None,
-            key_added: str = "fathom", **keys) -> SpatialFit:
+    def fit(self, adata: Any, model: str = "svgp", n_components: int = 10, *, spatial_key: str = "spatial",
+            layer: Optional[str] = None, groups: Optional[str] = None, section: Optional[str] = None, seed: int = 0,
+            memory: Size = None, device: str = "auto", threads: int = 0,
+            progress: Optional[Callable[[SpatialProgress], Any]] = None,
+            key_added: str = "fathom", **keys: Any) -> SpatialFit:
         """Fit a factor model to the counts of an AnnData object, and write the results into it.
 
         adata         the object, or anything with its X, layers, obs, obsm, var, var_names, varm and uns. One that is
@@ -3551,6 +4299,7 @@ class _Spatial(_Exported):
         groups        column of obs with the cell types, which the models mggp_* need
         section       column of obs with the tissue sections, which share loadings and have maps of their own;
                       sections=["A", "B"] chooses some
+        seed          of all random numbers
         memory        most memory to use, "8G"; device "cpu" or "cuda"; threads, 0: one per core
         progress      called with a SpatialProgress a few times a second; returning False stops the fit
         key_added     how the names of results start
@@ -3646,7 +4395,7 @@ class _Spatial(_Exported):
         adata.uns[key] = {"model": r.name, "settings": dict(r.settings), "elbo": r.elbo, "moran": r.moran,
                           "metrics": _h5ad_value(r.metrics), "version": version()}
 
-    def read(self, path) -> SpatialFit:
+    def read(self, path: Path) -> SpatialFit:
         """The results in the output directory of a fit, of `fathom run` or of SpatialFit.save, or in the folder of
         one model in it."""
         path = os.path.abspath(path)
@@ -3662,3 +4411,83 @@ class _Spatial(_Exported):
 
 
 spatial = _Spatial()
+
+
+# ---- what is public, and what docstrings say about dtypes and gradients --------------------------
+
+# ---- made by tools/gen_python (make docs) from docs/operations.md and this file: change that
+_FACTS = {
+    "fma": "dtypes: integers reals complex; gradient: yes",
+    "minimum": "dtypes: integers reals; gradient: yes",
+    "maximum": "dtypes: integers reals; gradient: yes",
+    "atan2": "dtypes: reals; gradient: yes",
+    "where": "dtypes: all; gradient: yes",
+    "complex_of": "dtypes: f32 f64; gradient: yes",
+    "cast": "dtypes: bool integers reals; gradient: yes",
+    "split": "dtypes: all; gradient: yes",
+    "Value.sum": "dtypes: all; gradient: yes",
+    "Value.prod": "dtypes: all; gradient: yes",
+    "Value.min": "dtypes: integers reals; gradient: yes",
+    "Value.max": "dtypes: integers reals; gradient: yes",
+    "Value.any": "dtypes: bool; gradient: yes",
+    "Value.all": "dtypes: bool; gradient: yes",
+    "logsumexp": "dtypes: reals; gradient: yes",
+    "argmax": "dtypes: bool integers reals; gradient: no",
+    "argmin": "dtypes: bool integers reals; gradient: no",
+    "cumsum": "dtypes: all; gradient: yes",
+    "scan": "dtypes: all; gradient: yes",
+    "scatter": "dtypes: all; gradient: yes",
+    "collect_max": "dtypes: bool integers reals; gradient: yes",
+    "collect_min": "dtypes: bool integers reals; gradient: yes",
+    "concat": "dtypes: all; gradient: yes",
+    "stack": "dtypes: all; gradient: yes",
+    "slice_axis": "dtypes: all; gradient: yes",
+    "sort": "dtypes: bool integers reals; gradient: yes",
+    "topk": "dtypes: bool integers reals; gradient: yes",
+    "median": "dtypes: integers reals; gradient: yes",
+    "pool_mean": "dtypes: reals complex; gradient: yes",
+    "pool_sum": "dtypes: reals complex; gradient: yes",
+    "pool_max": "dtypes: integers reals; gradient: yes",
+    "solve": "dtypes: f32 f64 complex; gradient: yes",
+    "solve_t": "dtypes: f32 f64 complex; gradient: yes",
+    "eigh": "dtypes: f32 f64 complex; gradient: yes",
+    "inverse": "dtypes: f32 f64 complex; gradient: yes",
+    "fft": "dtypes: complex; gradient: yes",
+    "ifft": "dtypes: complex; gradient: yes",
+    "irfft": "dtypes: complex; gradient: yes",
+    "rfft": "dtypes: f32 f64; gradient: yes",
+    "conv2d": "dtypes: f32 f64; gradient: yes",
+    "poisson": "dtypes: f32 f64; gradient: yes",
+}
+__all__ = ["Batches", "Context", "DTYPES", "Error", "Focused", "Frame", "Graph", "Input", "Param",
+           "Place", "Plan", "Progress", "PtychoModel", "Reconstruction", "Scalar", "Source",
+           "SpatialFit", "SpatialProgress", "SplatModel", "Tensor", "Trace", "Value", "abs", "abs2",
+           "adam", "arg", "argmax", "argmin", "assign", "atan2", "bragg", "cast", "ceil",
+           "cholesky", "clip", "collect", "collect_max", "collect_min", "compact", "complex_of",
+           "concat", "conj", "conv2d", "correlate", "cos", "count", "cumsum", "digamma", "dot",
+           "dot_triangle", "eigh", "erf", "exp", "expand", "expm1", "fft", "flip", "floor", "fma",
+           "focus", "free_memory", "gather", "grad", "histogram", "ifft", "imag", "inverse",
+           "irfft", "isfinite", "isnan", "layout", "lgamma", "log", "log1p", "logical_not",
+           "logsumexp", "mark", "maximum", "mean", "median", "merge", "minimum", "neg", "optimizer",
+           "pad", "poisson", "pool_max", "pool_mean", "pool_sum", "ptycho", "quantile", "real",
+           "recip", "relu", "rename", "rfft", "roll", "round", "rsqrt", "scan", "scatter",
+           "scatter_add", "schedule", "searchsorted", "sigmoid", "sign", "sin", "slice_axis",
+           "slice_step", "softplus", "solve", "solve_t", "sort", "spatial", "splat", "split",
+           "spread", "sqr", "sqrt", "stack", "stop_gradient", "tanh", "topk", "trigamma",
+           "upsample", "variance", "version", "where", "window"]
+# ---- end of what is made
+
+
+def _add_facts():
+    for name, fact in _FACTS.items():
+        owner, _, last = name.rpartition(".")
+        function = getattr(globals()[owner] if owner else sys.modules[__name__], last)
+        if function.__doc__:  # python -OO has none
+            function.__doc__ += "\n\n" + " " * (8 if owner else 4) + fact
+
+
+_add_facts()
+
+
+def __dir__():
+    return __all__

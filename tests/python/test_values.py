@@ -110,6 +110,90 @@ class Elementwise(unittest.TestCase):
         self.assertEqual(x.sum("i").item(), 2)
 
 
+class AllAxes(unittest.TestCase):
+    """Reductions without axes go over all of them."""
+
+    def test_against_numpy(self):
+        a = RNG.normal(size=(4, 3, 5)).astype("f4")
+        g, x = graph(a__p_q_r=a)
+        d = a.astype("f8")
+        for value, expected in [
+                (x.sum(), d.sum()), (x.mean(), d.mean()), (x.max(), d.max()), (x.min(), d.min()),
+                (x.prod(), d.prod()), (x.variance(), d.var()), (fathom.mean(x), d.mean()),
+                (x.logsumexp(), np.log(np.exp(d).sum())), (fathom.logsumexp(x), np.log(np.exp(d).sum())),
+                (fathom.variance(x), d.var())]:
+            self.assertEqual((value.axes, value.dtype), ((), "f32"))
+            np.testing.assert_allclose(value.item(), expected, rtol=3e-6)
+        self.assertEqual((x > 0.0).any().item(), True)
+        self.assertEqual((x > 9.0).any().item(), False)
+        self.assertEqual((x > 0.0).all().item(), False)
+        self.assertEqual(((x > 0.0).count().item(), x.count().item()), ((a > 0).sum(), 60))
+        self.assertEqual((x > 0.0).sum().item(), (a > 0).sum())
+
+    def test_axes_as_sequences(self):
+        a = RNG.integers(0, 9, (4, 3, 5))
+        g, x = graph(a__p_q_r=a)
+        for axes in ("p r", ["p", "r"], ("p", "r"), {"p": 0, "r": 1}, (n for n in "pr"), ["r", "p"]):
+            np.testing.assert_array_equal(x.sum(axes).numpy(), a.sum((0, 2)))
+        np.testing.assert_array_equal(x.layout(["r", "p", "q"]).numpy(), a.transpose(2, 0, 1))
+        np.testing.assert_array_equal(x.sum([]).numpy(), a)  # no axes are not all axes
+        np.testing.assert_array_equal(x.sum("").numpy(), a)
+
+    def test_a_value_without_axes(self):
+        g = fathom.Graph(memory="64M", threads=1)
+        for dtype, number in (("f32", 2.5), ("i32", 3), ("u8", 7), ("bool", True)):
+            x = g.const(number, dtype)
+            total = x.sum()
+            self.assertEqual((total.item(), total.dtype), (number, "f32" if dtype == "f32" else "i64"))
+            if dtype != "bool":
+                self.assertEqual((x.max().item(), x.max().dtype), (number, dtype))
+        self.assertEqual(g.const(2.5).mean().item(), 2.5)
+
+    def test_positions(self):
+        a = RNG.normal(size=(4, 3))
+        g, x, y = graph(a__p_q=a, b__r=a.ravel())
+        self.assertEqual((y.argmax().item(), y.argmin().item()), (a.argmax(), a.argmin()))
+        with self.assertRaises(fathom.Error) as caught:
+            x.argmax()
+        self.assertIn("merge", caught.exception.hint)
+        g.axis("flat", 12)  # what the hint says
+        self.assertEqual(x.merge("p q", "flat").argmax("flat").item(), a.argmax())
+
+    def test_mistakes_name_axes(self):
+        g, x = graph(a__p_q=np.ones((2, 3)))
+        for wrong in (lambda: x.sum(0), lambda: x.sum((0, 1)), lambda: x.sum(-1), lambda: x.argmax(1),
+                      lambda: x.expand(3), lambda: x.sort(["p"]), lambda: g.index(0), lambda: x.merge("p q", 4)):
+            with self.assertRaises(fathom.Error) as caught:
+                wrong()
+            self.assertEqual(caught.exception.status, "AXIS_NAME")
+            self.assertIn("by name", caught.exception.hint)
+            self.assertEqual(caught.exception.site.file, __file__)
+
+
+class Operands(unittest.TestCase):
+    """What is no value, no number and no known word is told as a mistake of the caller's line."""
+
+    def test_refused(self):
+        a = np.ones((2, 3), "f4")
+        g, x = graph(a__p_q=a)
+        for wrong, word in [
+                (lambda: x.dot(a, "q"), "ndarray float32 [2, 3]"), (lambda: fathom.where(x > 0.0, a, x), "ndarray"),
+                (lambda: fathom.where(a > 0, x, x), "ndarray"), (lambda: fathom.minimum(x, a), "ndarray"),
+                (lambda: fathom.minimum(1.0, 2.0), "none of the operands"), (lambda: fathom.stack([x, a], "k"), "ndarray"),
+                (lambda: fathom.concat([], "p", "k"), "no values"), (lambda: x.gather("p", [0, 1]), "list [0, 1]"),
+                (lambda: x.clip("0", 1), "expected a number"), (lambda: x.scan("p", "mean"), "'mean'"),
+                (lambda: x.scatter("p", g.index("p"), "q", how="sum"), "'sum'"),
+                (lambda: x.window("p", 1, "q", border="edge"), "'edge'"), (lambda: x.mark("lo", "p", "q"), "'lo'"),
+                (lambda: fathom.schedule("step", 1, 0.1), "'step'"), (lambda: x.quantile("p", None), "expected a number"),
+                (lambda: x.numpy().sum() and fathom.fma(x, a, x), "ndarray")]:
+            with self.assertRaises(fathom.Error) as caught:
+                wrong()
+            self.assertIn(word, caught.exception.text)
+            self.assertEqual(caught.exception.site.file, __file__)
+        np.testing.assert_array_equal(fathom.fma(2.0, x, x).numpy(), 3 * a)
+        np.testing.assert_array_equal(fathom.where(x > 2.0, 5.0, x).numpy(), a)
+
+
 class Axes(unittest.TestCase):
     def test_expand_rename_layout(self):
         a, b = RNG.normal(size=(4, 2)), RNG.normal(size=(3, 2))
