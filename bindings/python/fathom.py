@@ -21,6 +21,7 @@ import json as _json
 import math
 import operator
 import os
+import re
 import shutil
 import signal
 import sys
@@ -30,7 +31,7 @@ import threading
 import warnings
 import weakref
 from collections import namedtuple
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
@@ -414,12 +415,28 @@ class Error(Exception):
         super().__init__(f"{self.code}: {text}\n  at     {site.file}:{site.line}\n  hint   {self.hint}")
 
 
+_IN_PYTHON = [(re.compile(a), b) for a, b in (
+    (r"^read the comment above the function in its header$", "help(fathom) says what it takes"),
+    (r"\bfth_const_i64\(g, FTH_I64, ", 'g.const('),
+    (r"\bfth_(axis\w*|input|param|index|const)\(g, ", r"g.\1("),
+    (r"\bfth_(axis\w*|input|param|index|const)\b", r"g.\1"),
+    (r"\bfth_(\w+)", r"\1"), (r"\bFTH_(LOWER|UPPER)\b", lambda m: f'"{m.group(1).lower()}"'),
+    (r"\bFTH_([A-Z]\w*)\b", lambda m: m.group(1).lower()))]
+
+
+def _in_python(hint):
+    """What to write, as it is written here: hints of the library speak of C."""
+    for pattern, words in _IN_PYTHON:
+        hint = pattern.sub(words, hint)
+    return hint
+
+
 def _status_table():
     table, i = {}, 1
     while True:
         info = _lib.fth_status_get_info(i).contents
         name = _text(info.name)
-        table[name] = (i, _text(info.code), _text(info.hint), info.exit_code)
+        table[name] = (i, _text(info.code), _in_python(_text(info.hint)), info.exit_code)
         if name == "INTERNAL":
             return table
         i += 1
@@ -433,7 +450,7 @@ def _error(err):
     site = Place(_text(err.origin.file), err.origin.line) if err.origin.file else None
     frames = [Frame(_text(f.site.file), f.site.line, _text(f.note))
               for f in err.frame[:err.n_frames]]
-    return Error(_text(err.text), _text(info.name), _text(err.hint), site, frames)
+    return Error(_text(err.text), _text(info.name), _in_python(_text(err.hint)), site, frames)
 
 
 def _check(status, err, cause=None):
@@ -482,6 +499,12 @@ def _axis(name):
     """"a" -> b"a"."""
     if not isinstance(name, str):
         _refuse(f"expected the name of an axis, found {name!r}", "AXIS_NAME", _NO_AXES)
+    return name.encode()
+
+
+def _name(name, what):
+    if not isinstance(name, str):
+        _refuse(f"the name of {what} is {name!r}, which is no text", "GRAPH_NAME")
     return name.encode()
 
 
@@ -548,7 +571,8 @@ def _number(x, dtype, what):
         whole = isinstance(x, (bool, int, np.integer)) or float(x).is_integer()
         if not whole or not lo <= int(x) <= hi:
             _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
-                    f"{dtype} holds whole numbers from {lo} to {hi}")
+                    f"{dtype} holds whole numbers from {lo} to {hi}; numbers take the dtype of the value "
+                    'beside them: v.cast("f64") where fractions are meant')
     elif isinstance(x, (int, np.integer)) and not -_LARGEST[dtype] <= int(x) <= _LARGEST[dtype] or \
             isinstance(x, (float, np.floating)) and _LARGEST[dtype] < math.fabs(x) < math.inf:
         _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
@@ -652,7 +676,7 @@ class Context:
         if log:
             self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
             opt.log.write = C.cast(self._log, P)
-            opt.log.level = LEVELS.index(log_level)
+            opt.log.level = _one_of({x: i for i, x in enumerate(LEVELS)}, log_level, "log_level")
         opt.progress = C.cast(_go_on, P)  # runs inside the library: bragg, show()
         _check(_lib.fth_context_create_(C.byref(out), _site(), C.byref(opt), C.byref(err)), err)
         self._p = out.value
@@ -846,6 +870,8 @@ def _from_dlpack(obj):
 
 def _as_array(data):
     """data -> (ndarray sharing its memory, dtype name or None to take NumPy's)."""
+    if isinstance(data, Value):
+        raise Error(f"{data!r} is a value already", "GRAPH_VALUE", "use it as it is, or give v.numpy()")
     if isinstance(data, np.ma.MaskedArray):
         raise Error("a masked array was given, and the engine knows no masks", "GRAPH_VALUE",
                     "give array.filled(value), or the data and the mask as two inputs")
@@ -931,27 +957,60 @@ def _go_on(_user, _progress):
     return not _signals.interrupted
 
 
+# ---- threads -------------------------------------------------------------------------------------
+
+_inside = threading.local()  # .lock: of the graph whose run waits for the callback in this thread
+
+
+class _Lock:
+    """A graph, its values and its plans are used by one thread at a time: others wait."""
+
+    def __init__(self, pid):
+        self._lock, self._pid = threading.RLock(), pid
+
+    def __enter__(self):
+        if self._lock.acquire(False):
+            return
+        if getattr(_inside, "lock", None) is self:
+            _refuse("a source or sink used the graph whose run waits for it", "STATE",
+                    "use another graph there, or NumPy")
+        if os.getpid() != self._pid:
+            _refuse("a child of fork used a graph that another thread of its parent was using", "STATE",
+                    "create a context in the child")
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self._lock.release()
+
+
 # ---- where data comes from and goes to ---------------------------------------------------------
 
 class _Callbacks:
     """What C calls back. Holds no graph or plan, so that nothing here keeps them alive; an
     exception is kept (by `keeper`) and raised again by the run that it ended."""
 
-    def __init__(self, keeper=None):
+    def __init__(self, keeper=None, lock=None):
         self.live, self.raised, self._keeper = [], None, keeper or self
+        self._lock = keeper._lock if keeper else lock  # of the graph whose runs call
 
     def guard(self, kind, function):
-        keeper = self._keeper
+        keeper, lock = self._keeper, self._lock
+        status = "FILE_WRITE" if kind == "write" else "FILE_READ"
 
         def call(_self, *args):
+            before, _inside.lock = getattr(_inside, "lock", None), lock
             try:
                 function(*args[:-1])
                 return 0
             except BaseException as e:
                 keeper.raised = e
-                return _lib.fth_err_set(args[-1], Site(_keep(__file__), _keep(kind), 0),
-                                        C.c_int(_STATUS["FILE_READ"][0]), C.c_char_p(b"%s"),
-                                        C.c_char_p(f"{type(e).__name__}: {e}".encode()))
+                got = _lib.fth_err_set(args[-1], Site(_keep(__file__), _keep(kind), 0),
+                                       C.c_int(_STATUS[status][0]), C.c_char_p(b"%s"),
+                                       C.c_char_p(f"{type(e).__name__}: {e}".encode()))
+                args[-1].contents.hint = f"the exception came from your {kind}(): its lines are above".encode()
+                return got
+            finally:
+                _inside.lock = before
         return call
 
     def take(self):
@@ -1020,6 +1079,14 @@ def _fitting(part, number):
     return cast
 
 
+def _shaped(part, size, number):
+    """The same for a rectangle: of its size, or one number for all of it."""
+    part = _fitting(part, number)
+    if part.shape != size and part.ndim > 0:
+        raise ValueError(f"read returned the shape {part.shape} where {size} was asked for")
+    return part
+
+
 def _settled(array):
     """Whether a bool array holds the bytes 0 and 1 alone: a view of other bytes may not."""
     return array.dtype != np.bool_ or array.size == 0 or array.view(np.uint8).max() <= 1
@@ -1032,11 +1099,12 @@ def _read_source(callbacks, shape, number, read, kind, read_rows=None):
 
     def fill(lo, n, dst):
         at, size = _rect(n_axes, lo, n)
-        _over(dst, size, dtype)[...] = _fitting(read(at, size), number)
+        _over(dst, size, dtype)[...] = _shaped(read(at, size), size, number)
 
     def fill_rows(index, n, dst):
         at = np.ctypeslib.as_array(index, (n,)) if n else np.empty(0, np.int64)
-        _over(dst, (n, *shape[1:]), dtype)[...] = _fitting(read_rows(at), number)
+        size = (n, *shape[1:])
+        _over(dst, size, dtype)[...] = _shaped(read_rows(at), size, number)
     s.read = READ_FN(callbacks.guard("read", fill))
     callbacks.live.append(s.read)
     if read_rows is not None and n_axes > 0:
@@ -1078,10 +1146,14 @@ def _file_source(context, place):
         raise Error(f"{place!r} " + ("is no file that can be read" if kind is None
                                      else "holds several arrays, and none is named"),
                     "FILE_FORMAT", _READABLE)
+    if kind == "zarr" and not os.path.isdir(path):
+        raise Error(f"{path}: no such folder", "FILE_OPEN")
     if kind == "zarr" and name is not None:
         path = os.path.join(path, name.strip("/"))
-    _check(getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, os.fsencode(path),
-                                             C.byref(err)), err)
+    status = getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, os.fsencode(path), C.byref(err))
+    if status != 0 and kind == "zarr" and b"it is a group" in err.text:
+        raise Error(_text(err.text), "FILE_FORMAT", "name an array in it: ('x.zarr', 'group/name')")
+    _check(status, err)
     try:
         given = (box,) if kind == "zarr" else (box, name.encode())
         _check(getattr(_lib, f"fth_{kind}_source")(*given, C.byref(s), C.byref(err)), err)
@@ -1094,6 +1166,11 @@ _READABLE = "give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .
 
 
 def _number_of(array, dtype):
+    if array.dtype.kind not in "biufc":
+        raise Error(f"an array of {array.dtype} holds no numbers", "DTYPE_OP", "dtypes are " + " ".join(DTYPES))
+    if not array.dtype.isnative:
+        raise Error(f"an array of {array.dtype} has its bytes in the other order", "DTYPE_OP",
+                    'convert it: x.astype(x.dtype.newbyteorder("="))')
     number = _dtype_number(dtype if dtype else array.dtype)
     if _numpy_dtype(number) != array.dtype or not array.dtype.isnative:
         raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
@@ -1147,7 +1224,7 @@ class Batches:
     bytes: int
 
     def __init__(self, context: Context, data: Data, rows: int, dtype: Optional[DType] = None) -> None:
-        self._callbacks = _Callbacks()
+        self._callbacks, self._lock = _Callbacks(), threading.RLock()
         rows = _int(rows, "rows of a batch")
         base, err, out = _Opened(context, self._callbacks, data, dtype), Err(), P()
         self.bytes = _lib.fth_batches_bytes(context._mem, C.byref(base.struct), rows)
@@ -1170,15 +1247,17 @@ class Batches:
         index, err = np.ascontiguousarray(index, dtype=np.int64), Err()
         if index.ndim != 1:
             raise Error(f"the rows of a batch are a list; this has the shape {index.shape}")
-        _check(_lib.fth_batches_ask_(self._p, _site(), index.ctypes.data_as(C.POINTER(L)),
-                                     len(index), C.byref(err)), err)
+        with self._lock:
+            _check(_lib.fth_batches_ask_(self._p, _site(), index.ctypes.data_as(C.POINTER(L)),
+                                         len(index), C.byref(err)), err)
 
     def take(self) -> np.ndarray:
         """Wait for the batch asked for: an array over memory of the library's, as it is until the
         next take. What went wrong while reading is raised here."""
         s, err = SourceStruct(), Err()
-        status = _lib.fth_batches_take(self._p, C.byref(s), C.byref(err))
-        _check(status, err, self._callbacks.take())
+        with self._lock:
+            status = _lib.fth_batches_take(self._p, C.byref(s), C.byref(err))
+            _check(status, err, self._callbacks.take())
 
         class Lent:
             __array_interface__ = {"version": 3, "shape": tuple(s.size[:s.n_axes]),
@@ -1398,21 +1477,25 @@ class Value:
     @property
     def dtype(self) -> str:
         """The name of its dtype: "f32"."""
-        return _NAME_OF[_lib.fth_val_dtype(self)]
+        with self.graph._lock:
+            return _NAME_OF[_lib.fth_val_dtype(self)]
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Names of its axes, outermost first."""
-        return tuple(_text(_lib.fth_val_axis(self, i)) for i in range(_lib.fth_val_axes(self)))
+        with self.graph._lock:
+            return tuple(_text(_lib.fth_val_axis(self, i)) for i in range(_lib.fth_val_axes(self)))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of its axes, as its array will have them."""
-        return tuple(_lib.fth_val_size(self, i) for i in range(_lib.fth_val_axes(self)))
+        with self.graph._lock:
+            return tuple(_lib.fth_val_size(self, i) for i in range(_lib.fth_val_axes(self)))
 
     def __repr__(self) -> str:
         text = C.create_string_buffer(512)
-        return _text(_lib.fth_val_format(self, text, len(text)))
+        with self.graph._lock:
+            return _text(_lib.fth_val_format(self, text, len(text)))
 
     def _lift(self, x):
         if isinstance(x, Value):
@@ -1448,11 +1531,31 @@ class Value:
     def __invert__(self) -> Value:
         return _map("not", self)
 
+    # What would be a surprise: each says what to write.
+    def __getitem__(self, index) -> NoReturn:
+        raise TypeError("axes of a value go by name: v.slice(axis, start, into), v.slice_step, v.gather(axis, index) "
+                        "or v.numpy()[...]")
+
+    __iter__ = None
+
+    def __matmul__(self, other) -> NoReturn:
+        raise TypeError("products name what is summed: a.dot(b, axes)")
+
+    __rmatmul__ = __matmul__
+
+    def __array__(self, *_, **__) -> NoReturn:
+        raise TypeError("a value has no numbers before it is run; write v.numpy()")
+
+    def __float__(self) -> NoReturn:
+        raise TypeError("a value has no number before it is run; write v.item()")
+
+    __int__ = __complex__ = __index__ = __float__
+
     def __hash__(self) -> int:
         return hash((id(self.graph), self.id))
 
     def __bool__(self) -> bool:
-        raise TypeError("a value has no truth before it is run; write value.item()")
+        raise TypeError("a value has no truth before it is run; write v.item()")
 
     # what v.method(...) shares with fathom.method(v, ...) is filled in below
 
@@ -1489,7 +1592,8 @@ class Value:
 
     def label(self, text: str) -> Value:
         """Name the value `text` in plans and messages; returns it."""
-        _lib.fth_label(self, text.encode())
+        with self.graph._lock:
+            _lib.fth_label(self, _name(text, "a label"))
         return self
 
     def out(self, i: int) -> Value:
@@ -1503,7 +1607,7 @@ class Value:
     def show(self, rows: int = 10) -> str:
         """Plan and run just this value; its first `rows` rows as text."""
         err = Err()
-        with _signals:
+        with self.graph._lock, _signals:
             status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
         _check(status, err)
         return out
@@ -1536,12 +1640,13 @@ class Input(Value):
         g, err = self.graph, Err()
         opened = _Opened(g.context, g._callbacks, data,
                          None if isinstance(data, Source) else self.dtype)
-        status = _lib.fth_input_set(g._p, self.name.encode(), opened.struct, C.byref(err))
-        if status != 0:
-            opened.close()
-            raise _error(err)
-        g._inputs.pop(self.name).close()
-        g._keep_input(self.name, opened)
+        with g._lock:
+            status = _lib.fth_input_set(g._p, self.name.encode(), opened.struct, C.byref(err))
+            if status != 0:
+                opened.close()
+                raise _error(err)
+            g._inputs.pop(self.name).close()
+            g._keep_input(self.name, opened)
 
 
 class Scalar(Value):
@@ -1574,14 +1679,20 @@ class Graph:
     def __init__(self, context: Optional[Context] = None, **options: Any) -> None:
         """In a context; without one it makes its own from `options`, which are those of Context."""
         self._p = None
+        if not (context is None or isinstance(context, Context)):
+            _refuse(f"expected a Context, found {context!r}", "USAGE", 'options go by name: Graph(memory="1G")')
+        if context is not None and options:
+            _refuse(f"a graph in a context takes no {next(iter(options))!r}", "USAGE",
+                    "options are those of the context")
         self.context = context or Context(**options)
+        self._lock = _Lock(self.context._pid)
         self._check_process()
         self._p = _lib.fth_graph_create_(self.context._p, _site())
         if not self._p:
             raise Error("the graph could not be created", "NOMEM")
-        self._callbacks = _Callbacks()
+        self._callbacks = _Callbacks(lock=self._lock)
         self._tensors, self._inputs, self._files = [], {}, {}
-        self.params, self._spare = {}, {}
+        self.params, self._spare, self._assigns = {}, {}, set()
         self._life = _Life(self, self.context._life, Graph._end, self._p, self._tensors,
                            self._files)
 
@@ -1611,10 +1722,16 @@ class Graph:
     def _build(self, name, *args, of_graph=False):
         function = getattr(_lib, name)
         args = self._fit(name, args, of_graph)
-        v = function(self._p, _site(), *args) if of_graph else function(_site(), *args)
-        if v.id == 0:
-            raise self._last_error()
+        with self._lock:
+            v = function(self._p, _site(), *args) if of_graph else function(_site(), *args)
+            if v.id == 0:
+                raise self._last_error()
         return Value(self, v.id)
+
+    def _declare(self, name, *args):
+        with self._lock:
+            if not getattr(_lib, name)(self._p, _site(), *args):
+                raise self._last_error()
 
     @staticmethod
     def _fit(name, args, of_graph):
@@ -1651,7 +1768,8 @@ class Graph:
     def text(self) -> str:
         """Every value: its number and label, what makes it, dtype, axes and line."""
         self._check_process()
-        status, out = _printed(lambda file: _lib.fth_graph_print(self._p, file))
+        with self._lock:
+            status, out = _printed(lambda file: _lib.fth_graph_print(self._p, file))
         if status:
             raise Error("the graph could not be printed", "NOMEM")
         return out
@@ -1672,20 +1790,15 @@ class Graph:
 
     def axis(self, name: str, size: int) -> None:
         """Declare the axis `name` once, with its size."""
-        if not _lib.fth_axis_(self._p, _site(), name.encode(),
-                              _int(size, f"the size of axis '{name}'")):
-            raise self._last_error()
+        self._declare("fth_axis_", _axis(name), _int(size, f"the size of axis '{name}'"))
 
     def axis_at_most(self, name: str, bound: int) -> None:
         """An axis `name` of which only a bound is known: plans can be printed, not run."""
-        if not _lib.fth_axis_at_most_(self._p, _site(), name.encode(),
-                                      _int(bound, f"the bound of axis '{name}'")):
-            raise self._last_error()
+        self._declare("fth_axis_at_most_", _axis(name), _int(bound, f"the bound of axis '{name}'"))
 
     def axis_like(self, name: str, like: str) -> None:
         """A second `name` for the size of the axis `like`."""
-        if not _lib.fth_axis_like_(self._p, _site(), name.encode(), like.encode()):
-            raise self._last_error()
+        self._declare("fth_axis_like_", _axis(name), _axis(like))
 
     def axis_ragged(self, name: str, rows: str, row_ptr: Any) -> None:
         """An axis `name` of the entries of the axis `rows`: row r owns entries row_ptr[r] to row_ptr[r+1]-1, as the
@@ -1696,9 +1809,7 @@ class Graph:
             raise Error(f"'{name}': {row_ptr.size} row pointers for {size} rows of '{rows}'",
                         "AXIS_SIZE", "there is one more than there are rows")
         self._callbacks.live.append(row_ptr)
-        if not _lib.fth_axis_ragged_(self._p, _site(), name.encode(), rows.encode(),
-                                     row_ptr.ctypes.data):
-            raise self._last_error()
+        self._declare("fth_axis_ragged_", _axis(name), _axis(rows), row_ptr.ctypes.data)
 
     def axes(self, **sizes: int) -> None:
         """Declare axes with their `sizes`: g.axes(cell=1000, dim=2)"""
@@ -1707,7 +1818,8 @@ class Graph:
 
     def axis_size(self, name: str) -> Optional[int]:
         """The size of the axis `name`; None if there is none of that name."""
-        size = _lib.fth_axis_size(self._p, name.encode())
+        with self._lock:
+            size = _lib.fth_axis_size(self._p, _axis(name))
         return None if size < 0 else size
 
     def input(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Input:
@@ -1715,10 +1827,11 @@ class Graph:
         pieces), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
         or x.zarr, or anything with __dlpack__ or a buffer. `name` is that in messages; `dtype` says
         what bits are where NumPy has no name for them: uint16 may be "bf16"."""
+        label = _name(name, "an input")
         opened = _Opened(self.context, self._callbacks, data, dtype)
         s = opened.struct
         try:
-            v = self._build("fth_input_", name.encode(), s.dtype, _axes(axes), s, of_graph=True)
+            v = self._build("fth_input_", label, s.dtype, _axes(axes), s, of_graph=True)
         except Error:
             opened.close()
             raise
@@ -1734,7 +1847,7 @@ class Graph:
         array = np.zeros((), dtype=_numpy_dtype(number))
         array[...] = _number(value, _NAME_OF[number], f"scalar '{name}'")
         s = _array_source(self._callbacks, array, number)
-        v = self._build("fth_input_", name.encode(), number, b"", s, of_graph=True)
+        v = self._build("fth_input_", _name(name, "a scalar"), number, b"", s, of_graph=True)
         out = Scalar(self, v.id)
         out.name, out.array = name, array
         return out
@@ -1751,8 +1864,8 @@ class Graph:
             array[...] = array.view(np.uint8) != 0
         err, out = Err(), P()
         size = (L * MAX_AXES)(*array.shape)
-        _check(_lib.fth_tensor_wrap_(C.byref(out), self.context._mem, _site(), name.encode(),
-                                     number, array.ndim, size, array.ctypes.data, DROP_FN(), None,
+        _check(_lib.fth_tensor_wrap_(C.byref(out), self.context._mem, _site(),
+                                     _name(name, "a parameter"), number, array.ndim, size, array.ctypes.data, DROP_FN(), None,
                                      C.byref(err)), err)
         self._tensors.append(out.value)
         self._callbacks.live.append(array)
@@ -1783,6 +1896,11 @@ class Graph:
         """The number `value`, without axes; refused where the dtype does not hold it."""
         number = _dtype_number(dtype)
         dtype = _NAME_OF[number]
+        if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+            _refuse(f"const: expected a number, found {value!r}", "GRAPH_VALUE",
+                    "arrays become values with names of axes: g.input(name, array, axes)")
+        if isinstance(value, (float, np.floating)) and dtype in _RANGE:
+            _number(value, dtype, "const")
         if isinstance(value, (bool, int, np.bool_, np.integer)):
             value = int(_number(value, dtype, "const"))
             if -2 ** 63 <= value < 2 ** 63:
@@ -1846,7 +1964,10 @@ class Plan:
                  limits: dict[str, Any]) -> None:
         self._p = None
         self.graph, self.report = graph, {}
-        self._form = outputs
+        self._form = outputs if isinstance(outputs, (Value, dict)) else \
+            dict(outputs) if isinstance(outputs, Mapping) else None
+        if self._form is None and isinstance(outputs, Iterable):
+            outputs = list(outputs)
         self._keys, values = self._unpack(outputs)
         self._values = values
         self._dtypes = [_lib.fth_val_dtype(v) for v in values]
@@ -1855,9 +1976,20 @@ class Plan:
         self._targets = {key: _target(where, key) for key, where in self._into.items()
                          if not (where is None or isinstance(where, np.ndarray) or callable(where))}
         _check_targets(self._targets)
-        all_values = values + list(updates)
+        updates = [updates] if isinstance(updates, Value) else list(updates)
+        for v in updates:
+            if not isinstance(v, Value):
+                _refuse_operand("plan: updates", v)
+            if v.id not in graph._assigns:
+                _refuse(f"plan: {v!r} is no update", "GRAPH_VALUE",
+                        "updates are what assign, adam and optimizer return; other values are outputs")
+        for v in values:
+            if v.graph is graph and v.id in graph._assigns:
+                _refuse(f"plan: {v!r} is an update and no output", "GRAPH_VALUE",
+                        "give it as plan(outputs, updates=[..]); with [] there are no outputs")
+        all_values = values + updates
         self._n = len(all_values)
-        self._callbacks = _Callbacks()
+        self._callbacks = _Callbacks(lock=graph._lock)
         lim = Limits(memory_bytes=_bytes(limits.pop("memory", None)),
                      scratch_bytes=_bytes(limits.pop("scratch", None)),
                      threads=_int(limits.pop("threads", 0), "threads", 32))
@@ -1878,8 +2010,9 @@ class Plan:
                 if key in self._targets:
                     held.append(_plan_file(graph.context, sinks[i], self._targets[key],
                                            *self._describe(i)))
-            self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim),
-                                          C.byref(err))
+            with graph._lock:
+                self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim),
+                                              C.byref(err))
         finally:
             for real in filter(None, held):
                 _lib.fth_sink_close(C.byref(real))
@@ -1891,14 +2024,19 @@ class Plan:
     def _unpack(outputs):
         if isinstance(outputs, Value):
             return [0], [outputs]
-        if isinstance(outputs, dict):
-            return list(outputs), list(outputs.values())
-        return list(range(len(outputs))), list(outputs)
+        if not isinstance(outputs, Iterable) or isinstance(outputs, (str, np.ndarray)):
+            _refuse_operand("plan", outputs)
+        keys, values = (list(outputs), list(outputs.values())) if isinstance(outputs, Mapping) else \
+            (None, list(outputs))
+        for v in values:
+            if not isinstance(v, Value):
+                _refuse_operand("plan", v)
+        return keys if keys is not None else list(range(len(values))), values
 
     def _given(self, into):
         """{key: place} of what was given: a dict, one place for one value, or one file for a dict of
         them, which has each by its key."""
-        if isinstance(into, dict):
+        if isinstance(into, Mapping):
             unknown = [k for k in into if k not in self._keys]
             if unknown:
                 _refuse(f"'into' names {unknown[0]!r}, which is no output", "NO_SINK",
@@ -1977,12 +2115,14 @@ class Plan:
         """Bytes, passes, chunks, steps and flops as a dict."""
         self.graph._check_process()
         i = PlanInfo()
-        _lib.fth_plan_get_info(self._p, C.byref(i))
+        with self.graph._lock:
+            _lib.fth_plan_get_info(self._p, C.byref(i))
         return {name: getattr(i, name) for name, _ in PlanInfo._fields_}
 
     def _print(self, function):
         self.graph._check_process()
-        status, out = _printed(lambda file: function(self._p, file))
+        with self.graph._lock:
+            status, out = _printed(lambda file: function(self._p, file))
         if status:
             raise Error("the plan could not be printed", "NOMEM")
         return out
@@ -2002,8 +2142,9 @@ class Plan:
 
     def __repr__(self) -> str:
         i = self.info
-        return (f"<fathom.Plan: {i['steps']} steps in {i['passes']} passes over {i['chunks']} chunks, "
-                f"{_readable(i['peak_bytes'])} and {_readable(i['foreign_bytes'])} of yours>")
+        pieces = f" in {i['chunks']} pieces" if i["chunks"] > 1 else ""
+        return (f"<fathom.Plan: {i['steps']} steps{pieces}, {_readable(i['peak_bytes'])} and "
+                f"{_readable(i['foreign_bytes'])} of yours>")
 
     def _repr_html_(self) -> str:
         return _preformatted(self.text)
@@ -2012,6 +2153,10 @@ class Plan:
         """Run and return the outputs, in the form they were asked for. `progress(p)` gets
         .fraction, .elapsed_s, .remaining_s, .rate and .what; returning False cancels, an exception
         (or Ctrl-C) cancels and is raised again. plan.report holds the numbers of the run."""
+        with self.graph._lock:
+            return self._run(progress)
+
+    def _run(self, progress):
         ours, sources = self._callbacks, self.graph._callbacks
         ours.live.clear()
         ours.take(), sources.take()
@@ -2992,13 +3137,16 @@ def grad(loss: Value, wrt: Union[Value, Iterable[Value]]) -> Any:
     """Gradients of the real scalar `loss` with respect to `wrt`, a value or a list of values: a value or a list
     of values, which are planned like any other. For complex ones dL/dRe + i dL/dIm."""
     one = isinstance(wrt, Value)
-    values = [wrt] if one else list(wrt)
+    values = [wrt] if one else _listed("grad", wrt)
+    if not isinstance(loss, Value):
+        _refuse_operand("grad", loss)
     g, n = loss.graph, len(values)
     ins = (Val * n)(*[v._as_parameter_ for v in values])
     outs = (Val * n)()
-    status = _lib.fth_grad_(_site(), loss, n, ins, outs)
-    if status != 0 or any(v.id == 0 for v in outs):
-        raise g._last_error()
+    with g._lock:
+        status = _lib.fth_grad_(_site(), loss, n, ins, outs)
+        if status != 0 or any(v.id == 0 for v in outs):
+            raise g._last_error()
     found = [Value(g, v.id) for v in outs]
     return found[0] if one else found
 
@@ -3006,7 +3154,9 @@ def grad(loss: Value, wrt: Union[Value, Iterable[Value]]) -> Any:
 def assign(param: Param, value: Value) -> Value:
     """After every read of the parameter, put `value` there; give what it returns to plan(updates=...). A run
     that fails changes no parameter; `param` is assigned once per graph."""
-    return param.graph._build("fth_assign_", param, value)
+    v = param.graph._build("fth_assign_", param, value)
+    v.graph._assigns.add(v.id)
+    return v
 
 
 def adam(param: Param, gradient: Value, rate: Value, step: Value, beta1: float = 0.9,
@@ -3015,14 +3165,20 @@ def adam(param: Param, gradient: Value, rate: Value, step: Value, beta1: float =
     `step` (i64, from 1) are scalars of the graph; the moments, with the factors beta1 and beta2, become
     parameters "<name>.m" and "<name>.v". `eps` is added to the root of the second; `decay` is that of AdamW."""
     g = param.graph
+    for x in (gradient, rate, step):
+        if not isinstance(x, Value):
+            _refuse(f"adam: expected a value, found {x!r}", "GRAPH_VALUE",
+                    'numbers that change are scalars of the graph: g.scalar("rate", 0.1), g.scalar("step", 1, "i64")')
     m, v = (g._carried(param, x) for x in ("m", "v"))
     out = (Val * 3)()
     opt = AdamStruct(beta1, beta2, eps, decay)
-    status = _lib.fth_adam_(_site(), C.byref(opt), param, gradient, m, v, rate, step, out)
-    if status != 0 or any(x.id == 0 for x in out):
-        g._keep_carried(m, v)
-        raise g._last_error()
+    with g._lock:
+        status = _lib.fth_adam_(_site(), C.byref(opt), param, gradient, m, v, rate, step, out)
+        if status != 0 or any(x.id == 0 for x in out):
+            g._keep_carried(m, v)
+            raise g._last_error()
     g._take_carried(m, v)
+    g._assigns.update(x.id for x in out)
     return [Value(g, x.id) for x in out]
 
 
@@ -3033,6 +3189,10 @@ def optimizer(kind: str, param: Param, gradient: Value, rate: Value, beta1: Valu
     graph, which may change from run to run; nadam needs the `product` of its momenta too. What is
     carried becomes the parameters "<name>.first" and "<name>.second"."""
     g, number = param.graph, _one_of(OPTIM, kind, "optimizer: kind")
+    for x in (gradient, rate, beta1, step):
+        if not isinstance(x, Value):
+            _refuse(f"optimizer: expected a value, found {x!r}", "GRAPH_VALUE",
+                    'numbers that change are scalars of the graph: g.scalar("rate", 0.1), g.scalar("step", 1, "i64")')
     carries = _lib.fth_optim_carries(number)
     state = [g._carried(param, x) if carries & bit else None
              for bit, x in ((1, "first"), (2, "second"))]
@@ -3040,11 +3200,12 @@ def optimizer(kind: str, param: Param, gradient: Value, rate: Value, beta1: Valu
     if product is not None:
         opt.product = Val(g._p, product.id)
     values = [none if x is None else x for x in state]
-    status = _lib.fth_optim_(_site(), C.byref(opt), param, gradient, *values, rate, beta1, step,
-                             out)
-    if status != 0 or out[0].id == 0:
-        g._keep_carried(*state)
-        raise g._last_error()
+    with g._lock:
+        status = _lib.fth_optim_(_site(), C.byref(opt), param, gradient, *values, rate, beta1, step,
+                                 out)
+        if status != 0 or out[0].id == 0:
+            g._keep_carried(*state)
+            raise g._last_error()
     g._take_carried(*state)
     old = [param] + state
     return [assign(x, Value(g, v.id)) for x, v in zip(old, out) if x is not None]

@@ -5,12 +5,145 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import fathom
 import numpy as np
 
 HERE = os.path.abspath(__file__)
+
+
+class Surprises(unittest.TestCase):
+    """What NumPy's habits make of a value is refused with what to write."""
+
+    def setUp(self):
+        self.g = fathom.Graph(memory="64M", threads=1)
+        self.g.axes(a=3, b=4)
+        self.x = self.g.input("x", np.ones((3, 4), "f4"), "a b")
+
+    def test_python_asks_for_numbers(self):
+        x = self.x
+        for wrong, word in [(lambda: x[0], "v.slice"), (lambda: x[0, 1:], "v.slice"), (lambda: list(x), "iterable"),
+                            (lambda: x @ x, "a.dot"), (lambda: np.ones((4, 3)) @ x, "a.dot"),
+                            (lambda: np.asarray(x), "v.numpy()"), (lambda: np.allclose(x, 1), "numpy"),
+                            (lambda: float(x.sum()), "v.item()"), (lambda: int(x.sum()), "v.item()"),
+                            (lambda: range(3)[x.sum()], "v.item()"), (lambda: bool(x.sum()), "v.item()")]:
+            with self.assertRaises(TypeError) as caught:
+                wrong()
+            self.assertIn(word, str(caught.exception))
+        self.assertEqual((np.float32(2) * x).dtype, "f32")  # numbers of NumPy's are numbers
+
+    def refused(self, wrong, word, status=None):
+        with self.assertRaises(fathom.Error) as caught:
+            wrong()
+        e = caught.exception
+        self.assertIn(word, e.text + " " + e.hint)
+        self.assertEqual(os.path.abspath(e.site.file), HERE)
+        if status:
+            self.assertEqual(e.status, status)
+
+    def test_what_is_no_value(self):
+        g, x = self.g, self.x
+        self.refused(lambda: g.plan(None), "NoneType", "GRAPH_VALUE")
+        self.refused(lambda: g.plan("x"), "str", "GRAPH_VALUE")
+        self.refused(lambda: g.plan(np.ones(3)), "g.input", "GRAPH_VALUE")
+        self.refused(lambda: g.plan([x, 5]), "int 5", "GRAPH_VALUE")
+        self.refused(lambda: g.plan(x, updates=[x, 5]), "updates", "GRAPH_VALUE")
+        self.refused(lambda: g.plan(x, updates=x), "assign", "GRAPH_VALUE")
+        self.refused(lambda: fathom.grad(5.0, x), "grad", "GRAPH_VALUE")
+        self.refused(lambda: fathom.grad(x.sum(), [x, 1]), "grad", "GRAPH_VALUE")
+        self.refused(lambda: g.input("y", x, "a b"), "v.numpy()", "GRAPH_VALUE")
+        self.refused(lambda: g.const("5"), "number", "GRAPH_VALUE")
+        self.refused(lambda: g.const(np.ones(3)), "g.input", "GRAPH_VALUE")
+        self.refused(lambda: g.input("y", None, "a"), "no numbers", "DTYPE_OP")
+        self.refused(lambda: g.input("y", np.array(["a", "b", "c"]), "a"), "no numbers", "DTYPE_OP")
+        self.refused(lambda: g.input("y", np.ones(3, ">f4"), "a"), "newbyteorder", "DTYPE_OP")
+        self.refused(lambda: g.input(5, np.ones(3), "a"), "name of an input", "GRAPH_NAME")
+        self.refused(lambda: x.label(5), "no text", "GRAPH_NAME")
+        self.refused(lambda: fathom.Graph("1G"), 'Graph(memory="1G")', "USAGE")
+        self.refused(lambda: fathom.Graph(g.context, memory="1G"), "those of the context", "USAGE")
+        self.refused(lambda: fathom.Context(log=print, log_level="loud"), "'debug'", "GRAPH_ATTR")
+        self.refused(lambda: x.cast("i32") + 0.5, 'cast("f64")', "GRAPH_ATTR")
+        w = g.param("w", np.ones(4, "f4"), "b")
+        self.refused(lambda: fathom.adam(w, w, 0.1, 1), "g.scalar", "GRAPH_VALUE")
+        self.refused(lambda: fathom.optimizer("sgd", w, w, 0.1, 0.9, 1), "g.scalar", "GRAPH_VALUE")
+        new = fathom.assign(w, w * 2.0)
+        self.refused(lambda: g.plan([x, new]), "updates=", "GRAPH_VALUE")
+        g.plan([], updates=new).run()  # one update is a list of one
+        np.testing.assert_array_equal(w.array, np.full(4, 2.0))
+        self.assertEqual(g.plan(v for v in [x, x]).run()[1].shape, (3, 4))  # any iterable is a list
+
+    def test_hints_are_python(self):
+        g, x = self.g, self.x
+        self.refused(lambda: x.sum("q"), "declare the axis once with g.axis before", "AXIS_NAME")
+        self.refused(lambda: x.rename("a", "b"), 'g.axis_like("b", "a")', "AXIS_SIZE")
+        self.refused(lambda: fathom.Context(threads=-1), "help(fathom)", "USAGE")
+        g.axis_like("a2", "a")
+        y, z = g.input("y", np.eye(3), "a a2"), g.input("z", np.ones(3), "a")
+        self.refused(lambda: fathom.solve(y, z, "a", "a2"), 'mark(A, "lower"')
+        for status, row in fathom._STATUS.items():
+            self.assertNotRegex(row[2], r"fth_\w|FTH_[A-Z]", status)
+
+    def test_sources_of_another_shape(self):
+        def made(read):
+            v = self.g.input(f"s{id(read)}", fathom.Source((3, 4), "f8", read), "a b")
+            return self.g.plan(v + 0.0).run()
+        for wrong in (lambda lo, n: np.zeros((1, 1)), lambda lo, n: np.zeros(4), lambda lo, n: np.zeros((4, 3)),
+                      lambda lo, n: np.zeros((3, 4, 1)), lambda lo, n: [1.0]):
+            with self.assertRaises(fathom.Error) as caught:
+                made(wrong)
+            self.assertIn("(3, 4) was asked for", caught.exception.text)
+            self.assertIn("your read()", caught.exception.hint)
+        np.testing.assert_array_equal(made(lambda lo, n: 2.5), np.full((3, 4), 2.5))  # one number for all
+
+    def test_sinks_that_fail(self):
+        def put(lo, part):
+            raise RuntimeError("full")
+        with self.assertRaises(fathom.Error) as caught:
+            self.g.plan(self.x * 2.0, into=put).run()
+        self.assertEqual((caught.exception.status, type(caught.exception.__cause__)), ("FILE_WRITE", RuntimeError))
+        self.assertIn("your write()", caught.exception.hint)
+
+
+class Threads(unittest.TestCase):
+    """Threads of Python may share a graph: they take turns."""
+
+    def test_one_graph(self):
+        g, found = fathom.Graph(memory="256M", threads=1), []
+        g.axes(i=1000)
+        x = g.input("x", np.ones(1000), "i")
+
+        def work(k):
+            try:
+                for j in range(100):
+                    v = (x * float(k) + float(j)).sum()
+                    if g.plan(v).run() != 1000 * (k + j) or v.shape != () or "f64" not in repr(v):
+                        found.append((k, j))
+            except BaseException as e:
+                found.append(e)
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(found, [])
+
+    def test_a_source_cannot_use_the_graph_that_reads_it(self):
+        g = fathom.Graph(memory="64M", threads=1)
+        g.axes(i=10)
+        other = fathom.Graph(memory="64M", threads=1)
+        other.axes(i=10)
+        inner = {"of": g}
+
+        def read(lo, n):
+            return inner["of"].index("i").numpy().astype("f8")[lo[0]:lo[0] + n[0]]
+        plan = g.plan(g.input("x", fathom.Source((10,), "f8", read), "i") * 2.0)
+        with self.assertRaises(fathom.Error) as caught:  # and does not wait for ever
+            plan.run()
+        self.assertEqual(caught.exception.__cause__.status, "STATE")
+        inner["of"] = other
+        np.testing.assert_array_equal(plan.run(), np.arange(10) * 2.0)
 
 
 class Caught(unittest.TestCase):

@@ -98,7 +98,8 @@ class Stub(unittest.TestCase):
     def test_operators(self):
         in_stub = {m.name for m in CLASSES["Value"].body if isinstance(m, ast.FunctionDef) and m.name.startswith("__")}
         built = {name for name, f in vars(fathom.Value).items()
-                 if name.startswith("__") and inspect.isfunction(f)} - {"__repr__"}
+                 if name.startswith("__") and inspect.isfunction(f)
+                 and f.__annotations__.get("return") != "NoReturn"} - {"__repr__"}
         self.assertEqual(in_stub, built)
 
     def test_attributes_are_there(self):
@@ -184,7 +185,7 @@ class Shown(unittest.TestCase):
         plan = g.plan(x.sum())
         self.assertEqual(repr(x), "x f32 [cell=5 dim=2]")
         self.assertRegex(repr(g), r"^<fathom.Graph: graph of 3 values over 2 axes, on cpu>$")
-        self.assertRegex(repr(plan), r"^<fathom.Plan: \d+ steps in \d+ passes over \d+ chunks, [\d.]+ [KM]?i?B and ")
+        self.assertRegex(repr(plan), r"^<fathom.Plan: \d+ steps, [\d.]+ [KM]?i?B and [\d.]+ [KM]?i?B of yours>$")
         self.assertEqual(repr(g.context), "<fathom.Context on cpu, 2 threads>")
         self.assertEqual(repr(g.context.tensor((2, 3))), "<fathom.Tensor f32 [2, 3]>")
         self.assertEqual(repr(fathom.Source((3,), "f8", None)), "<fathom.Source f8 [3]>")
