@@ -304,8 +304,8 @@ typedef enum fth_fft_kind {
     FTH_FFT_REAL,
     FTH_FFT_REAL_INVERSE
 } fth_fft_kind;
-/* 1-D or 2-D discrete Fourier transform over "x" or "y x"; `into` replaces the axes (sizes must
- * match; REAL reduces the last to n/2+1). Inverses divide by the number of points. */
+/* 1-D, 2-D or 3-D discrete Fourier transform over "x", "y x" or "z y x"; `into` replaces the axes
+ * (sizes must match; REAL reduces the last to n/2+1). Inverses divide by the number of points. */
 FTH_API fth_val fth_fft_(fth_site site, fth_fft_kind kind, fth_val v, const char *axes,
                          const char *into);
 #define fth_fft(v, axes, into) fth_fft_(FTH_HERE, FTH_FFT_FORWARD, (v), (axes), (into))

@@ -1,103 +1,39 @@
 /* fft.c - Fourier transforms of tiles, one axis after the other.
  *
- * Rows are transformed by cpu/fft, as many at a time as a vector has lanes. Images whose two axes
- * are the last ones are transformed one by one, so that what the rows leave is still in the cache
- * for the columns.
+ * Rows are transformed by cpu/fft, as many at a time as a vector has lanes. Where the last of
+ * several axes lies without gaps, images are transformed one by one, so that what the rows leave is
+ * still in the cache for the columns; a third axis follows when all images of a volume are done.
+ * Where the output cannot be cut into pieces for all workers, one volume or image is shared by
+ * them.
  */
 #include "ops/fft.h"
 
 #include "base/assert.h"
 #include "base/checked.h"
-#include "cpu/fft/rows.h"
+#include "cpu/fft/sweep.h"
 #include "ops/loop.h"
-
-#include <string.h>
 
 static int64_t round64(int64_t bytes)
 {
     return (bytes + 63) & ~(int64_t)63;
 }
 
-/* One transformed axis. */
-typedef struct pass {
-    fth_fft_kind kind;
-    int64_t n_in, n_out, points;
-    int64_t in_size, out_size; /* bytes per number */
-    fth__fft_transform transform;
-} pass;
-
-/* Axes that are not transformed, outermost first: array 0 is read, array 1 written. */
-typedef struct axes {
-    int n;
-    int64_t extent[FTH_MAX_AXES], in[FTH_MAX_AXES], out[FTH_MAX_AXES];
-} axes;
-
-/* Two axes that are one in both arrays become one. */
-static void add_axis(axes *a, int64_t extent, int64_t in, int64_t out)
+static const fth__fft_attr *attr_of(const fth_node *node)
 {
-    if (extent == 1) return;
-    if (a->n > 0 && a->in[a->n - 1] == in * extent && a->out[a->n - 1] == out * extent) {
-        a->extent[a->n - 1] *= extent;
-        a->in[a->n - 1] = in;
-        a->out[a->n - 1] = out;
-        return;
-    }
-    a->extent[a->n] = extent;
-    a->in[a->n] = in;
-    a->out[a->n++] = out;
+    return node->attr;
 }
 
-/* The axis whose rows share vectors: one along which both arrays are contiguous, else the longest.
- * -1: there is one row. */
-static int lane_axis(const axes *a)
+static int workers(const fth_call *call)
 {
-    int best = -1;
-    for (int i = 0; i < a->n; i++) {
-        if (a->in[i] == 1 && a->out[i] == 1 && a->extent[i] > 1) return i;
-        if (best < 0 || a->extent[i] > a->extent[best]) best = i;
-    }
-    return best;
+    return call->threads > 1 ? call->threads : 1;
 }
-
-/* The spectrum of no points at all: zeros. */
-static void clear(const pass *p, char *to, int64_t row, int64_t step, int64_t rows)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0; i < p->n_out; i++)
-            memset(to + (r * row + i * step) * p->out_size, 0, (size_t)p->out_size);
-}
-
-static void run_pass(const pass *p, const axes *a, const char *from, int64_t s_in, char *to,
-                     int64_t s_out)
-{
-    const int lane = lane_axis(a);
-    const int64_t rows = lane < 0 ? 1 : a->extent[lane], in_row = lane < 0 ? 0 : a->in[lane],
-                  out_row = lane < 0 ? 0 : a->out[lane];
-    fth__loop l = {0};
-    for (int i = 0; i < a->n; i++)
-        if (i != lane) fth__loop_add(&l, a->extent[i], a->in[i], a->out[i], 0, 0);
-    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
-        char *there = to + l.at[1] * p->out_size;
-        union {
-            const char *in;
-            void *out;
-        } cast = {from + l.at[0] * p->in_size}; /* spans are one type for both sides */
-        if (p->points == 0)
-            clear(p, there, out_row, s_out, rows);
-        else
-            fth__fft_transform_run(&p->transform, &(fth__fft_span){cast.out, in_row, s_in},
-                                   &(fth__fft_span){there, out_row, s_out}, rows);
-    }
-}
-
-/* ---- the operation ---- */
 
 static fth_dtype real_of(const fth_node *node)
 {
     return fth_dtype_real_of(node->out[0].dtype);
 }
 
-/* Kinds of the transforms along the axes: of two, only the last is real. */
+/* Kinds of the transforms along the axes: of several, only the last is real. */
 static fth_fft_kind kind_of(const fth__fft_attr *attr, int i)
 {
     const fth_fft_kind kind = (fth_fft_kind)attr->kind;
@@ -106,130 +42,267 @@ static fth_fft_kind kind_of(const fth__fft_attr *attr, int i)
     return kind == FTH_FFT_REAL_INVERSE ? FTH_FFT_INVERSE : kind;
 }
 
-/* Half spectra of a 2-D inverse, one image at a time: the real result has no room for them. */
-static int64_t image_bytes(const fth_node *node, const fth__fft_axis *axis)
+/* ---- scratch: passes, tables, room of each worker, half spectra ---- */
+
+/* Half spectra of an inverse over several axes, those of one transform at a time: the real result
+ * has no room for them. */
+static int64_t half_bytes(const fth_node *node, const fth__fft_axis *axis)
 {
-    const fth__fft_attr *attr = node->attr;
+    const fth__fft_attr *attr = attr_of(node);
     if (attr->n == 1 || attr->kind != FTH_FFT_REAL_INVERSE) return 0;
-    return round64(axis[0].in * axis[1].in * fth_dtype_size(node->in[0].dtype));
+    int64_t n = fth_dtype_size(node->in[0].dtype);
+    for (int i = 0; i < attr->n; i++) n *= axis[i].in;
+    return round64(n);
 }
 
-static int64_t transform_bytes(const fth_node *node, const fth__fft_axis *axis, int i)
+static int64_t pass_bytes(const fth_node *node, const fth__fft_axis *axis, int i, int threads)
 {
-    return round64((int64_t)fth__fft_transform_bytes(kind_of(node->attr, i), axis[i].points,
-                                                     fth_dtype_size(real_of(node))));
+    const fth_fft_kind kind = kind_of(attr_of(node), i);
+    const int64_t size = fth_dtype_size(real_of(node)), n = axis[i].points;
+    return round64(threads * (int64_t)sizeof(fth__fft_transform)) +
+           round64((int64_t)fth__fft_transform_bytes(kind, n, size)) +
+           (threads - 1) * round64((int64_t)fth__fft_room_bytes(kind, n, size));
 }
 
 static uint64_t scratch(const fth_call *call)
 {
     const fth_node *node = call->node;
-    const fth__fft_attr *attr = node->attr;
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
-    int64_t bytes = image_bytes(node, axis);
-    for (int i = 0; i < attr->n; i++) bytes += transform_bytes(node, axis, i);
+    int64_t bytes = half_bytes(node, axis);
+    for (int i = 0; i < attr_of(node)->n; i++) bytes += pass_bytes(node, axis, i, workers(call));
     return (uint64_t)bytes;
 }
 
-static void make_pass(pass *p, const fth_node *node, const fth__fft_axis *axis, int i,
+static void make_pass(fth__fft_pass *p, const fth_call *call, const fth__fft_axis *axis, int i,
                       double divide, char *memory)
 {
-    const int64_t r = fth_dtype_size(real_of(node));
-    p->kind = kind_of(node->attr, i);
-    p->n_in = axis[i].in;
-    p->n_out = axis[i].out;
-    p->points = axis[i].points;
-    p->in_size = p->kind == FTH_FFT_REAL ? r : 2 * r;
-    p->out_size = p->kind == FTH_FFT_REAL_INVERSE ? r : 2 * r;
-    if (p->points > 0)
-        fth__fft_transform_make(&p->transform, p->kind, p->points, r, 1.0 / divide,
-                                r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32),
-                                memory);
+    const fth_node *node = call->node;
+    const fth_fft_kind kind = kind_of(attr_of(node), i);
+    const int64_t r = fth_dtype_size(real_of(node)), n = axis[i].points;
+    *p = (fth__fft_pass){.points = n,
+                         .n_out = axis[i].out,
+                         .in_size = kind == FTH_FFT_REAL ? r : 2 * r,
+                         .out_size = kind == FTH_FFT_REAL_INVERSE ? r : 2 * r,
+                         .transform = (fth__fft_transform *)(void *)memory};
+    if (n == 0) return;
+    memory += round64(workers(call) * (int64_t)sizeof(fth__fft_transform));
+    fth__fft_transform_make(&p->transform[0], kind, n, r, 1.0 / divide,
+                            r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32),
+                            memory);
+    memory += round64((int64_t)fth__fft_transform_bytes(kind, n, r));
+    for (int w = 1; w < workers(call); w++) {
+        p->transform[w] = p->transform[0];
+        fth__fft_transform_move(&p->transform[w], memory);
+        memory += round64((int64_t)fth__fft_room_bytes(kind, n, r));
+    }
 }
 
-static double total(const fth__fft_attr *attr, const fth__fft_axis *axis)
+/* ---- the operation ---- */
+
+typedef struct job {
+    const fth_call *call;
+    fth__fft_axis axis[FTH__FFT_AXES];
+    fth__fft_pass pass[FTH__FFT_AXES];
+    int n;
+    bool back; /* a real inverse: the last axis comes last */
+    fth_team *team;
+} job;
+
+/* What a pass reads or writes: numbers of a tile, or of a part of it. */
+typedef struct array {
+    char *data;
+    const int64_t *stride;
+} array;
+
+static double total(const job *j)
 {
+    const fth__fft_attr *attr = attr_of(j->call->node);
     double n = 1.0;
-    for (int i = 0; i < attr->n; i++) n *= (double)axis[i].points;
+    for (int i = 0; i < j->n; i++) n *= (double)j->axis[i].points;
     return attr->kind == FTH_FFT_FORWARD || attr->kind == FTH_FFT_REAL || n == 0.0 ? 1.0 : n;
 }
 
-/* From one tile to another (or the same) along axis i, over all other axes. */
-static void run_axis(const fth_call *call, const pass *p, const fth__fft_axis *axis,
-                     const fth_tile *from, const fth_tile *to)
+/* What is divided by is the whole number of points, in the pass that comes last. */
+static void make_passes(job *j)
 {
-    axes a = {0};
-    FTH_ASSERT(to->extent[axis->dim] == p->n_out); /* rows are never cut */
-    for (int i = 0; i < call->node->in[0].n_axes; i++)
-        if (i != axis->dim) add_axis(&a, to->extent[i], from->stride[i], to->stride[i]);
-    run_pass(p, &a, from->data, from->stride[axis->dim], to->data, to->stride[axis->dim]);
+    char *memory = j->call->scratch;
+    const double n = total(j);
+    for (int i = 0; i < j->n; i++) {
+        make_pass(&j->pass[i], j->call, j->axis, i, i == (j->back ? j->n - 1 : 0) ? n : 1.0,
+                  memory);
+        memory += pass_bytes(j->call->node, j->axis, i, workers(j->call));
+    }
 }
 
-/* Image by image: from `in` to `half` or straight to `out`, then from there to `out`. */
-static void run_images(const fth_call *call, const fth__fft_axis *axis, const pass pass_[2],
-                       char *half)
+/* Rows along axis i, over the axes of `over` (a set of bits): their extents are those of what is
+ * written, or of what is read where the two differ because a later pass is real. */
+static fth__fft_sweep sweep_of(const job *j, int i, array from, array to, uint32_t over)
 {
+    const int dim = j->axis[i].dim;
+    fth__fft_sweep s = {.pass = &j->pass[i],
+                        .from = from.data,
+                        .to = to.data,
+                        .s_in = from.stride[dim],
+                        .s_out = to.stride[dim]};
+    const fth_tile *extents = j->back && i < j->n - 1 ? &j->call->in[0] : &j->call->out[0];
+    for (int d = 0; d < j->call->node->in[0].n_axes; d++)
+        if (d != dim && (over >> d & 1))
+            fth__fft_sweep_add(&s, extents->extent[d], from.stride[d], to.stride[d]);
+    return s;
+}
+
+static uint32_t bit_of(const job *j, int i)
+{
+    return 1u << j->axis[i].dim;
+}
+
+/* ---- images: the last two axes, one image after the other ---- */
+
+typedef struct images {
+    const job *j;
+    array from, mid, to; /* the rows, or the columns of a real inverse, are written to `mid` */
+    int64_t step[3];     /* bytes from image to image */
+} images;
+
+static array moved(array a, int64_t bytes)
+{
+    return (array){a.data + bytes, a.stride};
+}
+
+static void run_image(void *arg, int64_t k, int worker)
+{
+    const images *m = arg;
+    const job *j = m->j;
+    const int x = j->n - 1, y = j->n - 2, first = j->back ? y : x, second = j->back ? x : y;
+    const uint32_t both = bit_of(j, x) | bit_of(j, y);
+    const array from = moved(m->from, k * m->step[0]), mid = moved(m->mid, k * m->step[1]),
+                to = moved(m->to, k * m->step[2]);
+    const fth__fft_sweep a = sweep_of(j, first, from, mid, both),
+                         b = sweep_of(j, second, mid, to, both);
+    fth__fft_sweep_run(&a, worker);
+    fth__fft_sweep_run(&b, worker);
+}
+
+/* One image, by the whole team. */
+static void share_image(const images *m)
+{
+    const job *j = m->j;
+    const int x = j->n - 1, y = j->n - 2, first = j->back ? y : x, second = j->back ? x : y;
+    const uint32_t both = bit_of(j, x) | bit_of(j, y);
+    const fth__fft_sweep a = sweep_of(j, first, m->from, m->mid, both),
+                         b = sweep_of(j, second, m->mid, m->to, both);
+    fth__fft_sweep_team(&a, j->team);
+    fth__fft_sweep_team(&b, j->team);
+}
+
+/* Bytes between neighbours along axis i of the transform. */
+static int64_t step_of(const job *j, int i, const int64_t *stride, fth_dtype t)
+{
+    return stride[j->axis[i].dim] * fth_dtype_size(t);
+}
+
+/* One transform over two or three axes, the last of which has no gaps: from `in`, by way of `half`
+ * where it is a real inverse, to `out`. */
+static void run_one(const job *j, array in, array half, array out)
+{
+    const fth_node *node = j->call->node;
+    const fth_dtype from = node->in[0].dtype, to = node->out[0].dtype;
+    images m = {.j = j, .from = in, .mid = j->back ? half : out, .to = out};
+    if (j->n == 2) {
+        share_image(&m);
+        return;
+    }
+    const uint32_t all = bit_of(j, 0) | bit_of(j, 1) | bit_of(j, 2);
+    if (j->back) {
+        const fth__fft_sweep z = sweep_of(j, 0, in, half, all);
+        fth__fft_sweep_team(&z, j->team);
+        m.from = half;
+        m.step[0] = m.step[1] = step_of(j, 0, half.stride, from);
+    } else {
+        m.step[0] = step_of(j, 0, in.stride, from);
+        m.step[1] = step_of(j, 0, out.stride, to);
+    }
+    m.step[2] = step_of(j, 0, out.stride, to);
+    fth_team_run(j->team, j->axis[0].in, run_image, &m);
+    if (j->back) return;
+    const fth__fft_sweep z = sweep_of(j, 0, out, out, all);
+    fth__fft_sweep_team(&z, j->team);
+}
+
+static bool is_transformed(const job *j, int dim)
+{
+    for (int i = 0; i < j->n; i++)
+        if (j->axis[i].dim == dim) return true;
+    return false;
+}
+
+static void run_each(const job *j, char *half)
+{
+    const fth_call *call = j->call;
     const fth_node *node = call->node;
     const fth_tile *in = &call->in[0], *out = &call->out[0];
-    const fth__fft_axis *y = &axis[0], *x = &axis[1];
+    union {
+        const void *in;
+        char *out;
+    } cast = {in->data}; /* arrays are one type for both sides; this one is only read */
+    int64_t dense[FTH_MAX_AXES] = {0}, step = 1; /* of half spectra */
+    for (int i = j->n - 1; i >= 0; step *= j->axis[i--].in) dense[j->axis[i].dim] = step;
     fth__loop l = {0};
-    for (int i = 0; i < node->in[0].n_axes; i++)
-        if (i != y->dim && i != x->dim)
-            fth__loop_add(&l, out->extent[i], in->stride[i], out->stride[i], 0, 0);
-    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
-        const char *from = (const char *)in->data + l.at[0] * fth_dtype_size(node->in[0].dtype);
-        char *to = (char *)out->data + l.at[1] * fth_dtype_size(node->out[0].dtype);
-        axes a = {0}, b = {0};
-        if (half) { /* complex along y into scratch, then to real along x */
-            add_axis(&a, x->in, in->stride[x->dim], 1);
-            run_pass(&pass_[0], &a, from, in->stride[y->dim], half, x->in);
-            add_axis(&b, y->out, x->in, out->stride[y->dim]);
-            run_pass(&pass_[1], &b, half, 1, to, out->stride[x->dim]);
-        } else { /* rows first; the columns are then complex, in place */
-            add_axis(&a, y->in, in->stride[y->dim], out->stride[y->dim]);
-            run_pass(&pass_[1], &a, from, in->stride[x->dim], to, out->stride[x->dim]);
-            add_axis(&b, x->out, out->stride[x->dim], out->stride[x->dim]);
-            run_pass(&pass_[0], &b, to, out->stride[y->dim], to, out->stride[y->dim]);
-        }
+    for (int d = 0; d < node->in[0].n_axes; d++)
+        if (!is_transformed(j, d))
+            fth__loop_add(&l, out->extent[d], in->stride[d], out->stride[d], 0, 0);
+    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
+        run_one(
+            j, (array){cast.out + l.at[0] * fth_dtype_size(node->in[0].dtype), in->stride},
+            (array){half, dense},
+            (array){(char *)out->data + l.at[1] * fth_dtype_size(node->out[0].dtype), out->stride});
+}
+
+/* Axis after axis over everything, in place from the second on. */
+static void run_axes(const job *j)
+{
+    const fth_tile *in = &j->call->in[0], *out = &j->call->out[0];
+    union {
+        const void *in;
+        char *out;
+    } cast = {in->data};
+    const array to = {out->data, out->stride};
+    array from = {cast.out, in->stride};
+    for (int i = j->n - 1; i >= 0; i--, from = to) {
+        const fth__fft_sweep s = sweep_of(j, i, from, to, ~0u);
+        fth__fft_sweep_team(&s, j->team);
     }
 }
 
 static fth_status run(const fth_call *call)
 {
-    const fth_node *node = call->node;
-    const fth__fft_attr *attr = node->attr;
-    fth__fft_axis axis[2];
-    pass p[2];
-    fth__fft_axes(node, axis);
-    const double n = total(attr, axis);
-    const bool real_last = attr->kind == FTH_FFT_REAL_INVERSE;
-    char *memory = call->scratch;
-    for (int i = 0; i < attr->n; i++) {
-        /* what is divided by is the whole number of points, in the pass that comes last */
-        const bool last = attr->n == 1 || (real_last ? i == 1 : i == 0);
-        make_pass(&p[i], node, axis, i, last ? n : 1.0, memory);
-        memory += transform_bytes(node, axis, i);
-    }
-    const fth_tile *in = &call->in[0], *out = &call->out[0];
-    if (attr->n == 1) {
-        run_axis(call, &p[0], &axis[0], in, out);
-    } else if (real_last || (in->stride[axis[1].dim] == 1 && out->stride[axis[1].dim] == 1)) {
-        run_images(call, axis, p, real_last ? memory : NULL);
-    } else {
-        run_axis(call, &p[1], &axis[1], in, out);
-        run_axis(call, &p[0], &axis[0], out, out);
-    }
+    const fth__fft_attr *attr = attr_of(call->node);
+    job j = {.call = call,
+             .n = attr->n,
+             .back = attr->kind == FTH_FFT_REAL_INVERSE,
+             .team = workers(call) > 1 ? call->team : NULL};
+    fth__fft_axes(call->node, j.axis);
+    make_passes(&j);
+    char *half = (char *)call->scratch;
+    for (int i = 0; i < j.n; i++) half += pass_bytes(call->node, j.axis, i, workers(call));
+    const int x = j.axis[j.n - 1].dim;
+    FTH_ASSERT(call->in[0].extent[x] == j.axis[j.n - 1].in); /* rows are never cut */
+    if (j.n > 1 && (j.back || (call->in[0].stride[x] == 1 && call->out[0].stride[x] == 1)))
+        run_each(&j, half);
+    else
+        run_axes(&j);
     return FTH_OK;
 }
 
 static bool supports(const fth_node *node)
 {
-    const fth__fft_attr *attr = node->attr;
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
-    for (int i = 0; i < attr->n; i++)
+    for (int i = 0; i < attr_of(node)->n; i++)
         if (axis[i].points > INT32_MAX) return false;
     return true;
 }
 
-const fth_kernel fth__cpu_fft = {.op = "fft", .supports = supports, .scratch = scratch, .run = run};
+const fth_kernel fth__cpu_fft = {
+    .op = "fft", .supports = supports, .scratch = scratch, .run = run, .flags = FTH_OP_TEAM};

@@ -1,4 +1,4 @@
-/* fft.c - discrete Fourier transforms over one or two axes, complex and real.
+/* fft.c - discrete Fourier transforms over one to three axes, complex and real.
  *
  * Forward sums with exp(-2 pi i jk/n); inverses use the other sign and divide by the number of
  * points. A real transform keeps frequencies 0..n/2 of its last axis; its inverse takes them as
@@ -52,14 +52,14 @@ static fth_status infer(fth_node *node, fth_err *err)
     const fth_fft_kind kind = (fth_fft_kind)attr->kind;
     FTH_TRY(check_dtype(node, kind, err));
     fth_desc d = node->in[0];
-    int dim[2];
+    int dim[FTH__FFT_AXES];
     for (int i = 0; i < attr->n; i++) {
         FTH_TRY(fth__need_axis(node, 0, attr->axis[i], &dim[i], err));
         FTH_TRY(check_size(node, attr, i, d.size[dim[i]], fth__size_of(node->graph, attr->into[i]),
                            err));
     }
     for (int i = 0; i < attr->n; i++)
-        d.axis[dim[i]] = -1 - i; /* both names leave before new ones come */
+        d.axis[dim[i]] = -1 - i; /* all names leave before new ones come */
     for (int i = 0; i < attr->n; i++)
         FTH_TRY(fth__replace_axis(node, 0, &d, dim[i], attr->into[i], err));
     fth__unmark(&d);
@@ -87,16 +87,18 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     (void)in;
     const fth__fft_attr *attr = node->attr;
     const fth_axis_id axis = node->in[0].axis[dim];
-    if (axis == attr->axis[0] || (attr->n == 2 && axis == attr->axis[1]))
-        fth__rel_whole(out);
-    else
-        fth__rel_same(out, dim);
+    for (int i = 0; i < attr->n; i++)
+        if (axis == attr->axis[i]) {
+            fth__rel_whole(out);
+            return;
+        }
+    fth__rel_same(out, dim);
 }
 
 static double flops(const fth_call *call)
 {
     const fth__fft_attr *attr = call->node->attr;
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(call->node, axis);
     double n = 1.0, points = 1.0;
     for (int i = 0; i < call->node->in[0].n_axes; i++) n *= (double)call->in[0].extent[i];
@@ -137,11 +139,11 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     (void)err;
     const fth__fft_attr *attr = node->attr;
     const fth_site site = node->site;
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
     double n = 1.0;
     for (int i = 0; i < attr->n; i++) n *= (double)axis[i].points;
-    char from[2 * FTH__NAME], into[2 * FTH__NAME];
+    char from[FTH__FFT_AXES * FTH__NAME], into[FTH__FFT_AXES * FTH__NAME];
     fth__axes_text(node->graph, attr->n, attr->axis, from, sizeof from);
     fth__axes_text(node->graph, attr->n, attr->into, into, sizeof into);
     const int64_t points = axis[attr->n - 1].points;
@@ -171,7 +173,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 /* ---- the obvious loop ---- */
 
 /* Roots of unity. An angle for every term was a quarter of the time of sanitized tests: those of
- * axes up to this length, which is that of nearly all tests, are looked up. 16 KiB for two axes. */
+ * axes up to this length, which is that of nearly all tests, are looked up. 24 KiB for all axes. */
 enum { LOOKED_UP = 512 };
 typedef struct {
     int64_t points;
@@ -210,65 +212,85 @@ static int sign_of(const fth__fft_attr *attr)
     return attr->kind == FTH_FFT_FORWARD || attr->kind == FTH_FFT_REAL ? -1 : 1;
 }
 
-/* One output element: the sum over all input elements of its transform; roots of the last axis, and
- * of the one before it. */
-static fth_c128 element(const fth_call *call, const fth__fft_axis *axis, const turns root[2],
-                        const char *in, int64_t y, int64_t x)
+/* Axes that are not there have one point. */
+static const fth__fft_axis no_axis = {-1, 1, 1, 1};
+
+static int64_t stride_of(const fth_tile *t, const fth__fft_axis *axis)
+{
+    return axis->dim < 0 ? 0 : t->stride[axis->dim];
+}
+
+/* One output element, at place `at` of three axes: the sum over all input elements of its
+ * transform. */
+static fth_c128 element(const fth_call *call, const fth__fft_axis axis[FTH__FFT_AXES],
+                        const turns root[FTH__FFT_AXES], const char *in,
+                        const int64_t at[FTH__FFT_AXES])
 {
     const fth__fft_attr *attr = call->node->attr;
     const fth_dtype t = call->node->in[0].dtype;
-    const fth__fft_axis *ax = &axis[attr->n - 1], *ay = attr->n == 2 ? &axis[0] : NULL;
-    const int64_t sx = call->in[0].stride[ax->dim], sy = ay ? call->in[0].stride[ay->dim] : 0;
+    const fth_tile *tile = &call->in[0];
+    const int64_t sz = stride_of(tile, &axis[0]), sy = stride_of(tile, &axis[1]),
+                  sx = stride_of(tile, &axis[2]);
     fth_c128 sum = {0.0, 0.0};
-    for (int64_t j = 0; j < (ay ? ay->in : 1); j++)
-        for (int64_t i = 0; i < ax->in; i++) {
-            fth_c128 v = fth__elem_get(t, in, j * sy + i * sx);
-            if (ay) v = fth__cmul(v, turn(&root[1], j, y));
-            v = fth__cmul(v, turn(&root[0], i, x));
-            const double w = attr->kind == FTH_FFT_REAL_INVERSE ? times(i, ax->points) : 1.0;
-            sum.re += w * v.re;
-            sum.im += w * v.im;
-        }
-    const double n = sign_of(attr) < 0 ? 1.0 : (double)ax->points * (double)(ay ? ay->points : 1);
+    for (int64_t k = 0; k < axis[0].in; k++)
+        for (int64_t j = 0; j < axis[1].in; j++)
+            for (int64_t i = 0; i < axis[2].in; i++) {
+                fth_c128 v = fth__elem_get(t, in, k * sz + j * sy + i * sx);
+                if (axis[0].points != 1) v = fth__cmul(v, turn(&root[0], k, at[0]));
+                if (axis[1].points != 1) v = fth__cmul(v, turn(&root[1], j, at[1]));
+                v = fth__cmul(v, turn(&root[2], i, at[2]));
+                const double w =
+                    attr->kind == FTH_FFT_REAL_INVERSE ? times(i, axis[2].points) : 1.0;
+                sum.re += w * v.re;
+                sum.im += w * v.im;
+            }
+    double n = 1.0;
+    for (int i = 0; i < FTH__FFT_AXES && sign_of(attr) > 0; i++) n *= (double)axis[i].points;
     return (fth_c128){sum.re / n, sum.im / n};
+}
+
+static bool is_transformed(const fth__fft_axis axis[FTH__FFT_AXES], int dim)
+{
+    return dim == axis[0].dim || dim == axis[1].dim || dim == axis[2].dim;
 }
 
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     const fth__fft_attr *attr = node->attr;
+    const fth_tile *to = &call->out[0];
     const int64_t size = fth_dtype_size(node->in[0].dtype),
                   out_size = fth_dtype_size(node->out[0].dtype);
-    fth__fft_axis axis[2];
-    fth__fft_axes(node, axis);
-    const fth__fft_axis *ax = &axis[attr->n - 1], *ay = attr->n == 2 ? &axis[0] : NULL;
-    FTH_ASSERT(call->in[0].extent[ax->dim] == ax->in && call->out[0].extent[ax->dim] == ax->out);
-    FTH_ASSERT(!ay ||
-               (call->in[0].extent[ay->dim] == ay->in && call->out[0].extent[ay->dim] == ay->out));
-    turns root[2];
-    turns_init(&root[0], ax->points, sign_of(attr));
-    if (ay) turns_init(&root[1], ay->points, sign_of(attr));
+    fth__fft_axis axis[FTH__FFT_AXES] = {no_axis, no_axis, no_axis};
+    turns root[FTH__FFT_AXES];
+    fth__fft_axes(node, &axis[FTH__FFT_AXES - attr->n]); /* the last one is the last */
+    for (int i = 0; i < FTH__FFT_AXES; i++) {
+        const int dim = axis[i].dim;
+        FTH_ASSERT(dim < 0 ||
+                   (call->in[0].extent[dim] == axis[i].in && to->extent[dim] == axis[i].out));
+        turns_init(&root[i], axis[i].points, sign_of(attr));
+    }
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++)
-        if (i != ax->dim && !(ay && i == ay->dim))
-            fth__loop_add(&l, call->out[0].extent[i], call->in[0].stride[i], call->out[0].stride[i],
-                          0, 0);
+        if (!is_transformed(axis, i))
+            fth__loop_add(&l, to->extent[i], call->in[0].stride[i], to->stride[i], 0, 0);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         const char *in = (const char *)call->in[0].data + l.at[0] * size;
-        char *out = (char *)call->out[0].data + l.at[1] * out_size;
-        for (int64_t y = 0; y < (ay ? ay->out : 1); y++)
-            for (int64_t x = 0; x < ax->out; x++)
-                fth__elem_put(node->out[0].dtype, out,
-                              (ay ? y * call->out[0].stride[ay->dim] : 0) +
-                                  x * call->out[0].stride[ax->dim],
-                              element(call, axis, root, in, y, x));
+        char *out = (char *)to->data + l.at[1] * out_size;
+        for (int64_t z = 0; z < axis[0].out; z++)
+            for (int64_t y = 0; y < axis[1].out; y++)
+                for (int64_t x = 0; x < axis[2].out; x++)
+                    fth__elem_put(node->out[0].dtype, out,
+                                  z * stride_of(to, &axis[0]) + y * stride_of(to, &axis[1]) +
+                                      x * stride_of(to, &axis[2]),
+                                  element(call, axis, root, in, (int64_t[]){z, y, x}));
     }
     return FTH_OK;
 }
 
 const fth_op fth__op_fft = {
     .name = "fft",
-    .brief = "Fourier transforms over one or two axes",
+    .brief = "Fourier transforms over one to three axes",
     .infer = infer,
     .relation = relation,
     .flops = flops,
@@ -284,10 +306,10 @@ fth_val fth_fft_(fth_site site, fth_fft_kind kind, fth_val v, const char *axes, 
     if (!fth__build_axes(v, site, axes, &n, from_id) ||
         !fth__build_axes(v, site, into, &n_into, into_id))
         return fth__poison(v);
-    if ((int)kind < 0 || kind > FTH_FFT_REAL_INVERSE || n < 1 || n > 2 || n_into != n)
+    if ((int)kind < 0 || kind > FTH_FFT_REAL_INVERSE || n < 1 || n > FTH__FFT_AXES || n_into != n)
         return fth_poison_(
             v.graph, site, FTH_E_GRAPH_ATTR,
-            "fft: \"%s\" into \"%s\": write one or two axes, and as many names for the result",
+            "fft: \"%s\" into \"%s\": write one to three axes, and as many names for the result",
             axes, into);
     attr.n = n;
     memcpy(attr.axis, from_id, sizeof *from_id * (size_t)n);

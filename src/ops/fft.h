@@ -4,10 +4,12 @@
 
 #include <fathom/op.h>
 
+enum { FTH__FFT_AXES = 3 }; /* at most */
+
 typedef struct fth__fft_attr {
     int32_t kind; /* fth_fft_kind */
-    int32_t n;    /* axes: 1 or 2, slow one first */
-    fth_axis_id axis[2], into[2];
+    int32_t n;    /* axes, slow ones first */
+    fth_axis_id axis[FTH__FFT_AXES], into[FTH__FFT_AXES];
 } fth__fft_attr;
 
 /* One transformed axis: its position (the same on both sides) and its two sizes. */

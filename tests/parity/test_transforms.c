@@ -1,5 +1,5 @@
-/* test_transforms.c - Fourier transforms on a device: lengths of every kind, along every axis, one
- * axis and two, whole and cut, against those of the CPU; and their gradients.
+/* test_transforms.c - Fourier transforms on a device: lengths of every kind, along every axis, over
+ * one to three axes, whole and cut, against those of the CPU; and their gradients.
  *
  * seconds: 60
  * labels: gpu
@@ -12,23 +12,30 @@ extern const fth_kernel fth__cpu_fft;
 
 enum { WHOLE, CUT, WAYS };
 
-/* One operation: x (and y, before it) into u (and v); l is a batch. */
-static void check(const char *in, bool two, int64_t y, int64_t x, int64_t l, fth_fft_kind kind,
-                  bool wide)
+/* One operation over `axes` of x, y and z, into u, v and w. */
+typedef struct shape {
+    const char *in, *axes, *into;
+    int64_t x, y, z, l;
+} shape;
+
+static void check_shape(const shape *s, fth_fft_kind kind, bool wide)
 {
     oc_bench b;
+    const int64_t x = s->x;
     oc_open(&b);
     const bool real = kind == FTH_FFT_REAL, back = kind == FTH_FFT_REAL_INVERSE;
     fth_axis(b.g, "x", back ? x / 2 + 1 : x);
     fth_axis(b.g, "u", real ? x / 2 + 1 : x);
-    fth_axis(b.g, "y", y);
-    fth_axis(b.g, "v", y);
-    fth_axis(b.g, "l", l);
+    fth_axis(b.g, "y", s->y);
+    fth_axis(b.g, "v", s->y);
+    fth_axis(b.g, "z", s->z);
+    fth_axis(b.g, "w", s->z);
+    fth_axis(b.g, "l", s->l);
     fth_axis(b.g, "m", 3);
     const fth_dtype t = real ? (wide ? FTH_F64 : FTH_F32) : wide ? FTH_C128 : FTH_C64;
-    const fth_node *node = oc_node(
-        &b, fth_fft_(FTH_HERE, kind, oc_in(&b, "z", t, in), two ? "y x" : "x", two ? "v u" : "u"));
-    t_random r = t_random_make((uint64_t)(x * 8 + l));
+    const fth_node *node =
+        oc_node(&b, fth_fft_(FTH_HERE, kind, oc_in(&b, "from", t, s->in), s->axes, s->into));
+    t_random r = t_random_make((uint64_t)(x * 8 + s->l));
     const size_t bytes = (size_t)oc_bytes(&node->out[0]);
     oc_case c = {.node = node,
                  .in = {aligned_alloc(64, ((size_t)oc_bytes(&node->in[0]) / 64 + 1) * 64)}};
@@ -50,6 +57,14 @@ static void check(const char *in, bool two, int64_t y, int64_t x, int64_t l, fth
     free(cpu);
     free(c.in[0]);
     oc_close(&b);
+}
+
+/* x (and y, before it) into u (and v); l is a batch. */
+static void check(const char *in, bool two, int64_t y, int64_t x, int64_t l, fth_fft_kind kind,
+                  bool wide)
+{
+    const shape s = {in, two ? "y x" : "x", two ? "v u" : "u", x, y, 1, l};
+    check_shape(&s, kind, wide);
 }
 
 static void need_device(void)
@@ -134,6 +149,24 @@ TEST(two_axes)
         for (int k = 0; k < 4; k++) check_kinds(in[k], true, size[i].y, size[i].x, 3);
 }
 
+/* Images of a volume at once and one axis after the other; through scratch; of no points. */
+TEST(three_axes)
+{
+    static const shape shapes[] = {
+        {"z y x", "z y x", "w v u", 16, 16, 5, 1},    {"l z y x", "z y x", "w v u", 6, 5, 8, 3},
+        {"z l y x", "z y x", "w v u", 16, 16, 16, 2}, {"x z y", "z y x", "w v u", 32, 32, 3, 1},
+        {"x y z l", "z y x", "w v u", 8, 3, 4, 3},    {"z x y", "z y x", "w v u", 131, 2, 3, 1},
+        {"z y x", "z y x", "w v u", 3, 2, 131, 1},    {"z y x", "z y x", "w v u", 1, 1, 1, 1},
+        {"z y x", "z y x", "w v u", 4, 3, 0, 1},      {"z y x", "z y x", "w v u", 0, 3, 4, 1},
+        {"z y x", "z y x", "w v u", 128, 128, 3, 1},
+    };
+    need_device();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int k = 0; k < 8; k++)
+            if (shapes[i].x < 100 || (k & 3) == (int)i % 4)
+                check_shape(&shapes[i], (fth_fft_kind)(k & 3), k >> 2);
+}
+
 /* Rows and columns in turns, fewer images than lie between them and more. */
 TEST(large_images)
 {
@@ -150,7 +183,8 @@ TEST(large_images)
 /* sum of |F(x w)|^2 or (G(x) w)^2: kernels of both directions, at every node on the device. */
 TEST(gradients)
 {
-    static const char *const sizes[] = {"p=2 x=16 u=16 h=9 y=16 v=16", "p=2 x=6 u=6 h=4 y=3 v=3"};
+    static const char *const sizes[] = {"p=2 x=16 u=16 h=9 y=16 v=16 q=2",
+                                        "p=2 x=6 u=6 h=4 y=3 v=3 q=2"};
     need_device();
     for (int i = 0; i < 2; i++) {
         t_random r = t_random_make(5);
@@ -159,11 +193,13 @@ TEST(gradients)
         const fth_val a = t_noise(g, "a", FTH_F64, "p x", &r),
                       c = t_noise(g, "c", FTH_C128, "y x", &r),
                       h = t_noise(g, "h", FTH_C128, "y h", &r),
-                      w = t_noise(g, "w", FTH_F64, "p h", &r);
+                      w = t_noise(g, "w", FTH_F64, "p h", &r),
+                      k = t_noise(g, "k", FTH_C128, "p y h", &r);
         GRAD(fth_sum(fth_mul(fth_abs(fth_rfft(a, "x", "h")), w), "p h"), a, 1e-6);
         GRAD(fth_sum(fth_sqr(fth_abs(fth_fft(c, "y x", "v u"))), "v u"), c, 1e-6);
         GRAD(fth_sum(fth_sqr(fth_abs(fth_ifft(c, "x", "u"))), "y u"), c, 1e-6);
         GRAD(fth_sum(fth_sqr(fth_irfft(h, "y h", "v x")), "v x"), h, 1e-6);
+        GRAD(fth_sum(fth_sqr(fth_irfft(k, "p y h", "q v x")), "q v x"), k, 1e-6);
         t_cuts(8);
         t_graph_free(g);
     }

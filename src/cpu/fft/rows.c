@@ -81,7 +81,7 @@ static uint64_t steps_bytes(int64_t n, int64_t size)
 {
     const int64_t a = divisor(n), b = n / a;
     return round64(fth__fft_plan_bytes(a, size)) + round64(fth__fft_plan_bytes(b, size)) +
-           turns_bytes(a, b, size) + round64((uint64_t)(n * 2 * size)) + round64(buffer_bytes(b));
+           turns_bytes(a, b, size);
 }
 
 /* Roots of n = a b points, from those of a and of b steps: sines and cosines of each would take
@@ -127,17 +127,16 @@ static void fill_turns(void *to, int64_t a, int64_t b, int64_t lanes, int64_t si
             }
 }
 
+/* With room for `n` points already there. */
 static void steps_make(fth__fft_steps *s, int64_t n, const fth__fft_loops *loops, int64_t size,
                        char *free)
 {
     const int64_t a = divisor(n), b = n / a;
-    s->n = n;
+    FTH_ASSERT(s->n == n && s->buffer);
     fth__fft_plan_make(&s->columns, a, size, take(&free, fth__fft_plan_bytes(a, size)));
     fth__fft_plan_make(&s->rows, b, size, take(&free, fth__fft_plan_bytes(b, size)));
     void *turns = take(&free, turns_bytes(a, b, size));
     s->turns = turns;
-    s->work = take(&free, (uint64_t)(n * 2 * size));
-    s->buffer = take(&free, buffer_bytes(b));
     /* a buffer has eight numbers of double precision and more for each point; a is at most b */
     fill_turns(turns, a, b, loops->lanes, size, s->buffer);
 }
@@ -221,22 +220,63 @@ static void chirp_run(const fth__fft_transform *t, const void *from, void *to, d
     t->loops->multiply(to, row, t->chirp, n);
 }
 
-/* ---- a transform ---- */
+/* ---- a transform: tables that are only read, and room to work in ---- */
+
+static bool is_by_lanes(int64_t n)
+{
+    return fth__fft_is_smooth(n) && n <= FTH__FFT_LANES;
+}
+
+/* Points of the steps of n points. */
+static int64_t steps_of(int64_t n)
+{
+    return fth__fft_is_smooth(n) ? n : good_length(2 * n - 1);
+}
+
+static uint64_t tables_bytes(fth_fft_kind kind, int64_t points, int64_t size)
+{
+    const int64_t n = complex_points(kind, points);
+    const uint64_t number = 2 * (uint64_t)size,
+                   roots = is_paired(kind, points) ? round64((uint64_t)(n / 2 + 1) * number) : 0;
+    if (n == 0) return 0;
+    if (is_by_lanes(n)) return roots + round64(fth__fft_plan_bytes(n, size));
+    const int64_t m = steps_of(n);
+    const uint64_t waves =
+        fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number) + round64((uint64_t)n * number);
+    return roots + steps_bytes(m, size) + waves;
+}
+
+uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size)
+{
+    const int64_t n = complex_points(kind, points);
+    const uint64_t number = 2 * (uint64_t)size;
+    if (n == 0) return 0;
+    if (is_by_lanes(n)) return round64(buffer_bytes(n));
+    const int64_t m = steps_of(n);
+    return round64((uint64_t)m * number) + round64(buffer_bytes(m / divisor(m))) +
+           round64((uint64_t)((n + 1) * bundle(size)) * number) +
+           (fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number));
+}
 
 uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size)
 {
-    const int64_t n = complex_points(kind, points);
-    uint64_t bytes =
-        is_paired(kind, points) ? round64((uint64_t)(n / 2 + 1) * 2 * (uint64_t)size) : 0;
-    if (n == 0) return 0;
-    if (fth__fft_is_smooth(n) && n <= FTH__FFT_LANES)
-        return bytes + round64(fth__fft_plan_bytes(n, size)) + round64(buffer_bytes(n));
-    const bool smooth = fth__fft_is_smooth(n);
-    const int64_t m = smooth ? n : good_length(2 * n - 1);
-    const uint64_t number = 2 * (uint64_t)size;
-    bytes += steps_bytes(m, size) + round64((uint64_t)((n + 1) * bundle(size)) * number);
-    if (!smooth) bytes += 2 * round64((uint64_t)m * number) + round64((uint64_t)n * number);
-    return bytes;
+    return tables_bytes(kind, points, size) + fth__fft_room_bytes(kind, points, size);
+}
+
+void fth__fft_transform_move(fth__fft_transform *t, void *room)
+{
+    char *free = room;
+    const int64_t n = t->complex;
+    const uint64_t number = 2 * (uint64_t)t->size;
+    if (t->way == FTH__FFT_BY_LANES) {
+        t->buffer = take(&free, buffer_bytes(n));
+        return;
+    }
+    const int64_t m = t->steps.n;
+    t->steps.work = take(&free, (uint64_t)m * number);
+    t->steps.buffer = take(&free, buffer_bytes(m / divisor(m)));
+    t->row[0] = take(&free, (uint64_t)((n + 1) * bundle(t->size)) * number);
+    if (t->way == FTH__FFT_BY_CHIRP) t->row[1] = take(&free, (uint64_t)m * number);
 }
 
 static void fill_roots(fth__fft_transform *t, void *roots)
@@ -253,29 +293,28 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
                              double scale, const fth__fft_loops *loops, void *memory)
 {
     char *free = memory;
-    *t = (fth__fft_transform){.kind = kind,
-                              .points = points,
-                              .complex = complex_points(kind, points),
-                              .size = size,
-                              .scale = scale,
-                              .loops = loops};
-    const int64_t n = t->complex;
+    const int64_t n = complex_points(kind, points);
     const uint64_t number = 2 * (uint64_t)size;
     FTH_ASSERT(n > 0);
+    *t = (fth__fft_transform){.kind = kind,
+                              .points = points,
+                              .complex = n,
+                              .size = size,
+                              .scale = scale,
+                              .loops = loops,
+                              .way = is_by_lanes(n)          ? FTH__FFT_BY_LANES
+                                     : fth__fft_is_smooth(n) ? FTH__FFT_BY_STEPS
+                                                             : FTH__FFT_BY_CHIRP};
+    t->steps.n = t->way == FTH__FFT_BY_LANES ? 0 : steps_of(n);
+    fth__fft_transform_move(t, free + tables_bytes(kind, points, size));
     if (is_paired(kind, points)) fill_roots(t, take(&free, (uint64_t)(n / 2 + 1) * number));
-    if (fth__fft_is_smooth(n) && n <= FTH__FFT_LANES) {
-        t->way = FTH__FFT_BY_LANES;
+    if (t->way == FTH__FFT_BY_LANES) {
         fth__fft_plan_make(&t->plan, n, size, take(&free, fth__fft_plan_bytes(n, size)));
-        t->buffer = take(&free, buffer_bytes(n));
         return;
     }
-    const bool smooth = fth__fft_is_smooth(n);
-    const int64_t m = smooth ? n : good_length(2 * n - 1);
-    t->way = smooth ? FTH__FFT_BY_STEPS : FTH__FFT_BY_CHIRP;
+    const int64_t m = t->steps.n;
     steps_make(&t->steps, m, t->loops, size, take(&free, steps_bytes(m, size)));
-    t->row[0] = take(&free, (uint64_t)((n + 1) * bundle(size)) * number);
-    if (smooth) return;
-    t->row[1] = take(&free, (uint64_t)m * number);
+    if (t->way == FTH__FFT_BY_STEPS) return;
     void *wave = take(&free, (uint64_t)m * number);
     chirp_make(t, take(&free, (uint64_t)n * number), wave);
 }

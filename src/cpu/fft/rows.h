@@ -40,11 +40,15 @@ typedef struct fth__fft_transform {
     void *row[2];             /* steps, chirp: complex numbers */
 } fth__fft_transform;
 
-/* Bytes of memory, aligned to 64, for transforms of `points` numbers of `size` bytes. */
+/* Bytes of memory, aligned to 64, for transforms of `points` numbers of `size` bytes: tables and
+ * the room that one worker needs. */
 uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size);
+uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size);
 /* What comes out is multiplied by `scale`; `loops` are those of the type, of any set. */
 void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
                              double scale, const fth__fft_loops *loops, void *memory);
+/* A copy of a transform gets room of its own: another worker can use it then. */
+void fth__fft_transform_move(fth__fft_transform *t, void *room);
 /* `rows` rows, steps in numbers of each side: complex ones, or real ones. In place is fine. */
 typedef struct fth__fft_span {
     void *data;

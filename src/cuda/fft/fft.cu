@@ -1,9 +1,9 @@
 /* fft.cu - Fourier transforms: which passes an operation takes, over which lines.
  *
- * Two axes are two passes, the second in place, but for square images of a power of two, which are
- * transformed whole. Reals are read and written as they are: a real line is a complex one without
- * imaginary parts, and half a spectrum is completed while it is read. Nothing but the half spectra
- * of a real inverse over two axes is copied.
+ * Each axis is a pass, in place from the second on, but for square images of a power of two, whose
+ * two axes are transformed at once. Reals are read and written as they are: a real line is a
+ * complex one without imaginary parts, and half a spectrum is completed while it is read. Nothing
+ * but the half spectra of a real inverse over several axes is copied.
  */
 #include "cuda/device/device.h"
 #include "cuda/fft/fft.h"
@@ -38,21 +38,23 @@ static double scale_of(const fth__fft_attr *attr, const fth__fft_axis *axis)
 
 /* ---- scratch ---- */
 
-/* Are both axes transformed at once? By the whole operation, not by a piece. */
+/* Are the last two axes transformed at once? By the whole operation, not by a piece. */
 static bool is_images(const fth_node *node, const fth__fft_axis *axis)
 {
     const fth__fft_attr *attr = attr_of(node);
     const int last = node->in[0].n_axes - 1;
-    return attr->n == 2 && (attr->kind == FTH_FFT_FORWARD || attr->kind == FTH_FFT_INVERSE) &&
-           (axis[0].dim == last || axis[1].dim == last) &&
-           fth__fft_images_fit(axis[0].points, axis[1].points);
+    if (attr->n < 2 || (attr->kind != FTH_FFT_FORWARD && attr->kind != FTH_FFT_INVERSE))
+        return false;
+    const fth__fft_axis *y = &axis[attr->n - 2], *x = &axis[attr->n - 1];
+    return (y->dim == last || x->dim == last) && fth__fft_images_fit(y->points, x->points);
 }
 
 static int64_t images_in(const fth_call *call, const fth__fft_axis *axis)
 {
+    const int axes = attr_of(call->node)->n;
     int64_t n = 1;
     for (int i = 0; i < call->node->in[0].n_axes; i++)
-        if (i != axis[0].dim && i != axis[1].dim) n *= call->out[0].extent[i];
+        if (i != axis[axes - 2].dim && i != axis[axes - 1].dim) n *= call->out[0].extent[i];
     return n;
 }
 
@@ -65,7 +67,8 @@ static int64_t lines_in(const fth_desc *d, const fth_tile *t, int dim)
     return n;
 }
 
-/* Half spectra that were transformed along the first axis: the real result has no room for them. */
+/* Half spectra that were transformed along all but the last axis: the real result has no room for
+ * them. */
 static uint64_t half_bytes(const fth_call *call)
 {
     const fth_node *node = call->node;
@@ -78,11 +81,12 @@ static uint64_t half_bytes(const fth_call *call)
 static uint64_t scratch(const fth_call *call)
 {
     const fth_node *node = call->node;
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
-    if (is_images(node, axis)) return fth__fft_images_bytes(axis[0].points, images_in(call, axis));
-    uint64_t most = 0;
-    for (int i = 0; i < attr_of(node)->n; i++) {
+    const bool images = is_images(node, axis);
+    const int alone = attr_of(node)->n - (images ? 2 : 0); /* axes that are passes of their own */
+    uint64_t most = images ? fth__fft_images_bytes(axis[alone].points, images_in(call, axis)) : 0;
+    for (int i = 0; i < alone; i++) {
         if (axis[i].points == 0 || fth__fft_lines_fit(axis[i].points)) continue;
         const int64_t in = lines_in(&node->in[0], &call->in[0], axis[i].dim),
                       out = lines_in(&node->out[0], &call->out[0], axis[i].dim);
@@ -145,27 +149,32 @@ static fth_tile dense(const fth_call *call, void *data)
     return t;
 }
 
-static void run_real_inverse_2d(const fth_call *call, const fth__fft_axis *axis)
+/* Complex along all axes but the last, by way of scratch. */
+static void run_real_inverse(const fth_call *call, const fth__fft_axis *axis, double scale)
 {
-    const fth_tile half = dense(call, call->scratch);
+    const int last = attr_of(call->node)->n - 1;
+    const fth_tile half = dense(call, call->scratch), *from = &call->in[0];
     void *room = (char *)call->scratch + half_bytes(call);
-    const fth__fft_pass y = pass_of(call, FTH_FFT_INVERSE, &axis[0], &call->in[0], &half, 1.0),
-                        x = pass_of(call, FTH_FFT_REAL_INVERSE, &axis[1], &half, &call->out[0],
-                                    scale_of(attr_of(call->node), axis));
-    run_pass(call, &y, room);
+    for (int i = 0; i < last; i++, from = &half) {
+        const fth__fft_pass p = pass_of(call, FTH_FFT_INVERSE, &axis[i], from, &half, 1.0);
+        run_pass(call, &p, room);
+    }
+    const fth__fft_pass x =
+        pass_of(call, FTH_FFT_REAL_INVERSE, &axis[last], &half, &call->out[0], scale);
     run_pass(call, &x, room);
 }
 
-/* Rows first; the columns are then complex, in place. */
-static void run_2d(const fth_call *call, const fth__fft_axis *axis, double scale)
+/* Axes `from` to 0, in place where others came before them. */
+static void run_axes(const fth_call *call, const fth__fft_axis *axis, int from, double scale)
 {
-    const int kind = attr_of(call->node)->kind;
-    const fth_tile *in = &call->in[0], *out = &call->out[0];
-    const fth__fft_pass x = pass_of(call, kind, &axis[1], in, out, 1.0),
-                        y = pass_of(call, kind == FTH_FFT_REAL ? FTH_FFT_FORWARD : kind, &axis[0],
-                                    out, out, scale);
-    run_pass(call, &x, call->scratch);
-    run_pass(call, &y, call->scratch);
+    const int last = attr_of(call->node)->n - 1;
+    for (int i = from; i >= 0; i--) {
+        const int kind = attr_of(call->node)->kind;
+        const fth__fft_pass p =
+            pass_of(call, i < last && kind == FTH_FFT_REAL ? FTH_FFT_FORWARD : kind, &axis[i],
+                    i == last ? &call->in[0] : &call->out[0], &call->out[0], i == 0 ? scale : 1.0);
+        run_pass(call, &p, call->scratch);
+    }
 }
 
 static fth_status run_images(const fth_call *call, const fth__fft_axis *axis, double scale)
@@ -192,27 +201,23 @@ static fth_status run_images(const fth_call *call, const fth__fft_axis *axis, do
 static fth_status run(const fth_call *call)
 {
     const fth__fft_attr *attr = attr_of(call->node);
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(call->node, axis);
     const double scale = scale_of(attr, axis);
-    if (is_images(call->node, axis))
-        FTH_TRY(run_images(call, axis, scale));
-    else if (attr->n == 2 && attr->kind == FTH_FFT_REAL_INVERSE)
-        run_real_inverse_2d(call, axis);
-    else if (attr->n == 2)
-        run_2d(call, axis, scale);
-    else {
-        const fth__fft_pass p =
-            pass_of(call, attr->kind, &axis[0], &call->in[0], &call->out[0], scale);
-        run_pass(call, &p, call->scratch);
-    }
+    if (is_images(call->node, axis)) {
+        FTH_TRY(run_images(call, &axis[attr->n - 2], attr->n == 2 ? scale : 1.0));
+        run_axes(call, axis, attr->n - 3, scale);
+    } else if (attr->n > 1 && attr->kind == FTH_FFT_REAL_INVERSE)
+        run_real_inverse(call, axis, scale);
+    else
+        run_axes(call, axis, attr->n - 1, scale);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
 
 static bool supports(const fth_node *node)
 {
-    fth__fft_axis axis[2];
+    fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
     for (int i = 0; i < attr_of(node)->n; i++)
         if (axis[i].points > INT32_MAX) return false;

@@ -461,6 +461,18 @@ static fth_val c_ifft_two(gc_bench *b)
 {
     return fth_ifft(gc_complex_in(b, "s m a"), "m a", "n b");
 }
+static fth_val c_fft_three(gc_bench *b)
+{
+    return fth_fft(gc_complex_in(b, "s c m a"), "c m a", "d n b");
+}
+static fth_val c_rfft_three(gc_bench *b)
+{
+    return fth_rfft(gc_real_in(b, "s a c m", -1, 1), "c a m", "d b half");
+}
+static fth_val c_irfft_three(gc_bench *b)
+{
+    return fth_irfft(gc_complex_in(b, "s a half c"), "a c half", "b d m");
+}
 static fth_val c_rfft(gc_bench *b)
 {
     return fth_rfft(gc_real_in(b, "s m", -1, 1), "m", "half");
@@ -580,6 +592,9 @@ const gc_row gc_rows[] = {
     ROW(fft),
     ROW(ifft_two),
     ROW(rfft),
+    ROW(fft_three),
+    ROW(rfft_three),
+    ROW(irfft_three),
     ROW(irfft),
     {"conv2d", c_conv2d, "k"},
     {"conv2d_twice", c_conv2d_twice, ""},

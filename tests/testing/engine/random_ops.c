@@ -631,26 +631,43 @@ static bool op_fft(rg *g)
                   "fft %d %s", (int)kind, axis);
 }
 
-/* Over two axes, in either order; real ones there and back. */
-static bool op_fft2(rg *g)
+/* `n` different axes of a value, in any order; false: it has not as many. */
+static bool some_axes(rg *g, fth_val v, int n, const char *axis[])
 {
-    const char *axis, *other;
-    int x = rg_with_axis(g, RG_FLOAT, false, &axis);
+    for (int i = 0; i < n; i++) {
+        axis[i] = rg_axis_of(g, v);
+        for (int k = 0; k < i; k++)
+            if (!axis[i] || strcmp(axis[i], axis[k]) == 0) return false;
+        if (!axis[i]) return false;
+    }
+    return true;
+}
+
+/* Over two or three axes, in any order; real ones there and back. */
+static bool several(rg *g, int n)
+{
+    const char *axis[3];
+    int x = rg_with_axis(g, RG_FLOAT, false, &axis[0]);
     if (x < 0 || (x = rg_tame(g, x, 3.0)) < 0) return false;
     const fth_val v = rg_val(g, x);
     const fth_dtype t = fth_val_dtype(v);
-    other = rg_axis_of(g, v);
-    const double points = (double)rg_size(g, axis) * (double)(other ? rg_size(g, other) : 0);
-    if (t == FTH_F16 || t == FTH_BF16 || !other || strcmp(axis, other) == 0 || points == 0.0 ||
-        elements(g, x) * points > RG_FFT_WORK || !rg_room(g, 4.0 * elements(g, x)) ||
-        g->n_axes + 6 > RG_AXES)
+    if (t == FTH_F16 || t == FTH_BF16 || !some_axes(g, v, n, axis) || g->n_axes + 9 > RG_AXES)
+        return false;
+    double points = 1.0;
+    for (int i = 0; i < n; i++) points *= (double)rg_size(g, axis[i]);
+    if (points == 0.0 || elements(g, x) * points > RG_FFT_WORK || !rg_room(g, 4.0 * elements(g, x)))
         return false;
     const bool real = rg_class(t) == RG_REAL;
-    const int64_t n = rg_size(g, axis), m = rg_size(g, other);
-    char axes[48], into[48], back[48];
-    const char *y = rg_axis(g, n), *f = rg_axis(g, real ? m / 2 + 1 : m);
-    snprintf(axes, sizeof axes, "%s %s", axis, other);
-    snprintf(into, sizeof into, "%s %s", y, f);
+    char axes[64] = "", into[64] = "", back[64] = "";
+    for (int i = 0; i < n; i++) {
+        const int64_t size = rg_size(g, axis[i]);
+        const char *f = rg_axis(g, real && i == n - 1 ? size / 2 + 1 : size),
+                   *b = real ? rg_axis(g, size) : f;
+        const char *space = i == 0 ? "" : " ";
+        snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%s", space, axis[i]);
+        snprintf(into + strlen(into), sizeof into - strlen(into), "%s%s", space, f);
+        snprintf(back + strlen(back), sizeof back - strlen(back), "%s%s", space, b);
+    }
     const fth_fft_kind kind = real               ? FTH_FFT_REAL
                               : rg_chance(g, 50) ? FTH_FFT_INVERSE
                                                  : FTH_FFT_FORWARD;
@@ -659,8 +676,12 @@ static bool op_fft2(rg *g)
         return false;
     if (!real || rg_chance(g, 50)) return true;
     x = g->n_values - 1;
-    snprintf(back, sizeof back, "%s %s", rg_axis(g, n), rg_axis(g, m));
     return rg_add(g, fth_irfft(rg_val(g, x), into, back), false, 3.0, 1, &x, "irfft %s", back);
+}
+
+static bool op_fft2(rg *g)
+{
+    return several(g, rg_chance(g, 40) ? 3 : 2);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */
