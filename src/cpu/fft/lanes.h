@@ -19,6 +19,7 @@
 /* PASSES: 2^62 would have fewer. RADIX: the largest prime with a pass of its own. LANES: bytes of
  * the vectors of the widest set; buffers have room for it with every set. */
 enum { FTH__FFT_PASSES = 40, FTH__FFT_RADIX = 31, FTH__FFT_VECTOR = 64 };
+enum { FTH__FFT_ROW_TURNS = 14 * FTH__FFT_VECTOR };
 
 typedef struct fth__fft_level {
     int32_t radix;
@@ -79,6 +80,12 @@ typedef struct fth__fft_loops {
     void (*part_row)(void *row, int64_t half, const void *roots);
     void (*join_row)(void *row, int64_t half, const void *roots);
     void (*mirror_row)(void *row, int64_t n);
+    /* Any number of complex rows of 64 points, numbers next to each other on both sides, exchanged
+     * on both or on none: by roots (FTH__FFT_ROW_TURNS bytes) that row_turns makes of the plan.
+     * NULL: vectors are too short for it. */
+    void (*row_turns)(const fth__fft_plan *plan, void *to);
+    void (*rows_64)(const void *turns, const fth__fft_rows *from, const fth__fft_rows *to,
+                    double scale);
 } fth__fft_loops;
 FTH_ISA_DECLARE(const fth__fft_loops, fth__fft_f32);
 FTH_ISA_DECLARE(const fth__fft_loops, fth__fft_f64);

@@ -38,6 +38,8 @@ LANE void column_store(real *at, cx v, vr scale, bool swapped)
 /* Points of a butterfly stay in registers only where loops over them are gone. */
 #define UNROLL _Pragma("GCC unroll 8")
 
+#include "cpu/fft/rows_64.h"
+
 /* ---- passes ---- */
 
 /* Where a pass reads and writes: the buffer, or columns in memory, `step` numbers apart. */
@@ -489,5 +491,5 @@ static void join_row(void *row_, int64_t half, const void *roots)
 #define FFT_LOOPS                                                                                  \
     {                                                                                              \
         LANES, load, run, store, columns, part, join, mirror, swap, multiply, part_row, join_row,  \
-            mirror_row                                                                             \
+            mirror_row, ROWS_64                                                                    \
     }

@@ -239,7 +239,8 @@ static uint64_t tables_bytes(fth_fft_kind kind, int64_t points, int64_t size)
     const uint64_t number = 2 * (uint64_t)size,
                    roots = is_paired(kind, points) ? round64((uint64_t)(n / 2 + 1) * number) : 0;
     if (n == 0) return 0;
-    if (is_by_lanes(n)) return roots + round64(fth__fft_plan_bytes(n, size));
+    if (is_by_lanes(n))
+        return roots + round64(fth__fft_plan_bytes(n, size)) + (n == 64 ? FTH__FFT_ROW_TURNS : 0);
     const int64_t m = steps_of(n);
     const uint64_t waves =
         fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number) + round64((uint64_t)n * number);
@@ -310,6 +311,9 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
     if (is_paired(kind, points)) fill_roots(t, take(&free, (uint64_t)(n / 2 + 1) * number));
     if (t->way == FTH__FFT_BY_LANES) {
         fth__fft_plan_make(&t->plan, n, size, take(&free, fth__fft_plan_bytes(n, size)));
+        if (n != 64 || !loops->row_turns) return;
+        loops->row_turns(&t->plan, free);
+        t->row_turns = free;
         return;
     }
     const int64_t m = t->steps.n;
@@ -451,9 +455,23 @@ static fth__fft_point point_of(const fth__fft_transform *t, bool real)
     return is_paired(t->kind, t->points) ? FTH__FFT_PAIR : FTH__FFT_REAL;
 }
 
+/* All rows of 64 points at once. */
+static void run_rows_64(const fth__fft_transform *t, const fth__fft_span *from,
+                        const fth__fft_span *to, int64_t rows)
+{
+    const bool swapped = is_inverse(t->kind);
+    t->loops->rows_64(
+        t->row_turns, &(fth__fft_rows){from->data, from->row, 1, rows, FTH__FFT_COMPLEX, swapped},
+        &(fth__fft_rows){to->data, to->row, 1, rows, FTH__FFT_COMPLEX, swapped}, t->scale);
+}
+
 void fth__fft_transform_run(const fth__fft_transform *t, const fth__fft_span *from,
                             const fth__fft_span *to, int64_t rows)
 {
+    if (t->row_turns && is_direct(t, from, to)) {
+        run_rows_64(t, from, to, rows);
+        return;
+    }
     const bool inverse = is_inverse(t->kind), paired = is_paired(t->kind, t->points),
                real_in = t->kind == FTH_FFT_REAL, real_out = t->kind == FTH_FFT_REAL_INVERSE;
     const int64_t in_size = real_in ? t->size : 2 * t->size,

@@ -36,6 +36,7 @@ typedef struct fth__fft_transform {
     fth__fft_steps steps;     /* steps, chirp */
     const void *chirp, *wave; /* chirp: [points]; [steps.n], transformed */
     const void *roots;        /* of real points in pairs */
+    const void *row_turns;    /* of rows_64; NULL: rows go by lanes */
     void *buffer;             /* lanes */
     void *row[2];             /* steps, chirp: complex numbers */
 } fth__fft_transform;
