@@ -160,8 +160,18 @@ double peer_fma(double gflop, int threads);
 void peer_chain(const float *x, const float *y, float *z, int64_t n);
 void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads);
 int peer_potrf(fth_dtype dtype, int n, void *a, int threads);
+/* Transforms of `batch` arrays that follow each other, forward: complex ones, or real ones to half
+ * spectra. */
+typedef struct peer_fft_shape {
+    int rank, n[3], batch;
+    bool real, wide; /* wide: f64 */
+    int threads;
+} peer_fft_shape;
 typedef struct peer_fft peer_fft;
-peer_fft *peer_fft_make(int rank, const int *n, int batch, void *from, void *to, int threads);
+/* FFTW with a measured plan, or MKL. NULL with a reason where the library is not found. `from` and
+ * `to` lose what they have. */
+peer_fft *peer_fftw_make(const peer_fft_shape *shape, void *from, void *to, const char **why);
+peer_fft *peer_mkl_make(const peer_fft_shape *shape, void *from, void *to, const char **why);
 void peer_fft_run(peer_fft *p);
 void peer_fft_drop(peer_fft *p);
 typedef struct peer_conv {

@@ -123,10 +123,11 @@ static double one_thread(void *arg)
 /* Pairs of transforms that FFTW makes in a second. */
 static double pairs_rate(const bench *b)
 {
-    const int n[] = {N, N};
     enum { IMAGES = 24, TIMES = 20 };
     float *from = bench_array(8ull * IMAGES * NN), *to = bench_array(8ull * IMAGES * NN);
-    peer_fft *f = peer_fft_make(2, n, IMAGES, from, to, 1);
+    const char *why;
+    peer_fft *f = peer_fftw_make(
+        &(peer_fft_shape){.rank = 2, .n = {N, N}, .batch = IMAGES, .threads = 1}, from, to, &why);
     if (!f) return 0;
     peer_fft_run(f);
     double best = HUGE_VAL;
