@@ -2,7 +2,8 @@
  *
  * Both are only peers, opened where the system finds them, and nothing links with them: FFTW is
  * under the GPL (libfftw3-single3, and libfftw3-double3 for f64), MKL is not free (`pip install
- * mkl`, and its folder in LD_LIBRARY_PATH).
+ * mkl`, and its folder in LD_LIBRARY_PATH). On processors of AMD recent MKLs use SSE2 alone; the
+ * one of 2019 uses AVX-512 there with MKL_DEBUG_CPU_TYPE=7 in the environment.
  */
 #include "bench.h"
 
@@ -160,6 +161,7 @@ static bool mkl_load(mkl *m, peer_fft *p)
 {
     static const char *const names[] = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"};
     void *library = NULL;
+    setenv("OMP_WAIT_POLICY", "passive", 0); /* its threads would take a core while they wait */
     for (int i = 0; i < 3 && !library; i++) library = dlopen(names[i], RTLD_NOW);
     return find(library, "MKL_Set_Threading_Layer", &m->set_threading) &&
            find(library, "MKL_Set_Num_Threads", &m->set_threads) &&

@@ -74,17 +74,17 @@ static uint64_t scratch(const fth_call *call)
     return (uint64_t)bytes;
 }
 
-static void make_pass(fth__fft_pass *p, const fth_call *call, const fth__fft_axis *axis, int i,
+static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__fft_axis *axis, int i,
                       double divide, char *memory)
 {
     const fth_node *node = call->node;
     const fth_fft_kind kind = kind_of(attr_of(node), i);
     const int64_t r = fth_dtype_size(real_of(node)), n = axis[i].points;
-    *p = (fth__fft_pass){.points = n,
-                         .n_out = axis[i].out,
-                         .in_size = kind == FTH_FFT_REAL ? r : 2 * r,
-                         .out_size = kind == FTH_FFT_REAL_INVERSE ? r : 2 * r,
-                         .transform = (fth__fft_transform *)(void *)memory};
+    *p = (fth__fft_rows_pass){.points = n,
+                              .n_out = axis[i].out,
+                              .in_size = kind == FTH_FFT_REAL ? r : 2 * r,
+                              .out_size = kind == FTH_FFT_REAL_INVERSE ? r : 2 * r,
+                              .transform = (fth__fft_transform *)(void *)memory};
     if (n == 0) return;
     memory += round64(workers(call) * (int64_t)sizeof(fth__fft_transform));
     fth__fft_transform_make(&p->transform[0], kind, n, r, 1.0 / divide,
@@ -103,7 +103,7 @@ static void make_pass(fth__fft_pass *p, const fth_call *call, const fth__fft_axi
 typedef struct job {
     const fth_call *call;
     fth__fft_axis axis[FTH__FFT_AXES];
-    fth__fft_pass pass[FTH__FFT_AXES];
+    fth__fft_rows_pass pass[FTH__FFT_AXES];
     int n;
     bool back; /* a real inverse: the last axis comes last */
     fth_team *team;

@@ -35,7 +35,7 @@ static int lane_axis(const fth__fft_sweep *s)
 }
 
 /* The spectrum of no points at all: zeros. */
-static void clear(const fth__fft_pass *p, char *to, int64_t row, int64_t step, int64_t rows)
+static void clear(const fth__fft_rows_pass *p, char *to, int64_t row, int64_t step, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < p->n_out; i++)
@@ -49,7 +49,7 @@ typedef struct rows {
 
 static void run_rows(const fth__fft_sweep *s, const rows *r, int worker)
 {
-    const fth__fft_pass *p = s->pass;
+    const fth__fft_rows_pass *p = s->pass;
     char *there = s->to + r->at_out * p->out_size;
     union {
         const char *in;

@@ -10,15 +10,15 @@
 #include <fathom/op.h>
 
 /* One transformed axis: what every worker needs for it. */
-typedef struct fth__fft_pass {
+typedef struct fth__fft_rows_pass {
     int64_t points, n_out;         /* of the transform; that are written */
     int64_t in_size, out_size;     /* bytes per number */
     fth__fft_transform *transform; /* [worker]; not of 0 points */
-} fth__fft_pass;
+} fth__fft_rows_pass;
 
 /* From one array to another, or in place. Axes that are not transformed, outermost first. */
 typedef struct fth__fft_sweep {
-    const fth__fft_pass *pass;
+    const fth__fft_rows_pass *pass;
     const char *from;
     char *to;
     int64_t s_in, s_out; /* from one number of a row to the next */

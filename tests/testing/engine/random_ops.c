@@ -611,40 +611,21 @@ static bool op_upsample(rg *g)
 
 /* ---- transforms ------------------------------------------------------------------------------ */
 
-static bool op_fft(rg *g)
-{
-    const char *axis, *into;
-    int x = rg_with_axis(g, RG_FLOAT, false, &axis);
-    if (x < 0 || (x = rg_tame(g, x, 3.0)) < 0) return false;
-    const fth_val v = rg_val(g, x);
-    const fth_dtype t = fth_val_dtype(v);
-    const int64_t n = rg_size(g, axis);
-    if (t == FTH_F16 || t == FTH_BF16 || n == 0 || !rg_room(g, 2.0 * elements(g, x)) ||
-        elements(g, x) * (double)n > RG_FFT_WORK)
-        return false;
-    const bool real = rg_class(t) == RG_REAL;
-    if (!(into = rg_axis(g, real ? n / 2 + 1 : n))) return false;
-    const fth_fft_kind kind = real               ? FTH_FFT_REAL
-                              : rg_chance(g, 50) ? FTH_FFT_INVERSE
-                                                 : FTH_FFT_FORWARD;
-    return rg_add(g, fth_fft_(FTH_HERE, kind, v, axis, into), false, 3.0 * (double)n, 1, &x,
-                  "fft %d %s", (int)kind, axis);
-}
-
-/* `n` different axes of a value, in any order; false: it has not as many. */
+/* `n` different axes of a value, in any order; false: they were not found. */
 static bool some_axes(rg *g, fth_val v, int n, const char *axis[])
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, tries = 0; i < n; tries++) {
         axis[i] = rg_axis_of(g, v);
-        for (int k = 0; k < i; k++)
-            if (!axis[i] || strcmp(axis[i], axis[k]) == 0) return false;
-        if (!axis[i]) return false;
+        if (!axis[i] || tries == 24) return false;
+        bool again = false;
+        for (int k = 0; k < i; k++) again |= strcmp(axis[i], axis[k]) == 0;
+        i += !again;
     }
     return true;
 }
 
-/* Over two or three axes, in any order; real ones there and back. */
-static bool several(rg *g, int n)
+/* Over one to three axes, in any order; real ones there and back. */
+static bool transform(rg *g, int n)
 {
     const char *axis[3];
     int x = rg_with_axis(g, RG_FLOAT, false, &axis[0]);
@@ -679,9 +660,13 @@ static bool several(rg *g, int n)
     return rg_add(g, fth_irfft(rg_val(g, x), into, back), false, 3.0, 1, &x, "irfft %s", back);
 }
 
+static bool op_fft(rg *g)
+{
+    return transform(g, 1);
+}
 static bool op_fft2(rg *g)
 {
-    return several(g, rg_chance(g, 40) ? 3 : 2);
+    return transform(g, rg_chance(g, 40) ? 3 : 2);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* test_fft_rows.c - transforms of rows: every number of points up to 200 and some larger ones, of
+/* test_fft_rows.c - transforms of rows: every number of points up to 512 and some larger ones, of
  * every kind, against sums of all terms; the same bits in every layout and with every set that has
  * fma.
  * seconds: 20
@@ -146,6 +146,17 @@ TEST(every_number_of_points)
                 for (size_t i = 0; i < (t_slowed() ? 4 : sizeof more / sizeof *more); i++)
                     check((fth_fft_kind)kind, more[i], size, loops_at(size, level), &r);
             }
+}
+
+/* Beyond them in turns of kind and precision. */
+TEST(up_to_512_points)
+{
+    t_random r = t_random_make(3);
+    for (int64_t n = 201; n <= (t_slowed() ? 240 : 512); n++) {
+        const int64_t size = n % 2 ? 4 : 8;
+        check((fth_fft_kind)(n / 2 % 4), n, size,
+              size == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32), &r);
+    }
 }
 
 /* ---- bits ---- */
