@@ -4,8 +4,11 @@
  * seconds: 3 */
 #include "testing/spatial/spatial_priors.h"
 
+#include "cpu/blas.h"
 #include "instruments/spatial/model/kernel.h"
 
+#include <math.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -335,7 +338,26 @@ TEST(projections_in_memory_and_on_file_give_equal_bits)
     EQ_I64(rmdir(t_temp_path("scratch")), 0); /* no file is left */
 }
 
-/* A cell's numbers do not depend on how many are asked for at once. */
+/* BLAS' kernels of AVX2 round the last columns of a product in another way. */
+static bool every_column_alike(void)
+{
+    const char *const kernels = fth__cpu_blas_name();
+    return strcmp(kernels, "Haswell") != 0 && strcmp(kernels, "Zen") != 0;
+}
+
+/* A cell's numbers do not depend on how many are asked for at once, but for BLAS' rounding. */
+static void same_cells(fth_dtype real, const void *some, const void *all, int64_t n)
+{
+    if (every_column_alike()) SAME_BYTES(some, all, (size_t)n * (size_t)fth_dtype_size(real));
+    for (int64_t i = 0; i < n; i++) {
+        const double a =
+            real == FTH_F64 ? ((const double *)some)[i] : (double)((const float *)some)[i];
+        const double b =
+            real == FTH_F64 ? ((const double *)all)[i] : (double)((const float *)all)[i];
+        NEAR(a, b, (real == FTH_F64 ? 1e-14 : 1e-6) * (1.0 + fabs(b)));
+    }
+}
+
 TEST(predictions_of_1_7_and_300_cells_at_once)
 {
     fth_context *ctx = sg_context(2, 0, NULL);
@@ -357,10 +379,11 @@ TEST(predictions_of_1_7_and_300_cells_at_once)
                 sg_predict(&w, xy, group, 0, some);
                 for (int k = 0; k < 2; k++)
                     for (int64_t l = 0; l < SG_FACTORS; l++)
-                        SAME_BYTES((char *)fth_tensor_data(some[k]) + (size_t)(l * n) * element,
+                        same_cells(real,
+                                   (char *)fth_tensor_data(some[k]) + (size_t)(l * n) * element,
                                    (char *)fth_tensor_data(all[k]) +
                                        (size_t)(l * SG_CELLS + from) * element,
-                                   (size_t)n * element);
+                                   n);
                 fth_tensor_release(some[0]);
                 fth_tensor_release(some[1]);
                 fth_tensor_release(xy);

@@ -100,6 +100,8 @@ class Consensus(unittest.TestCase):
                        check=True, capture_output=True)
         cls.first = cls.make("first")
         cls.run_it(cls.first, "--jobs", "2")
+        # now, because analyze by hand writes factors again, which BLAS may round in another way
+        cls.bytes_of = {file: (cls.folder_of(cls, "first") / file).read_bytes() for file in FILES}
 
     @classmethod
     def make(cls, name, **keys):
@@ -120,8 +122,7 @@ class Consensus(unittest.TestCase):
 
     def same(self, name):
         for file in FILES:
-            mine, theirs = self.folder_of("first") / file, self.folder_of(name) / file
-            self.assertEqual(mine.read_bytes(), theirs.read_bytes(), file)
+            self.assertEqual(self.bytes_of[file], (self.folder_of(name) / file).read_bytes(), file)
 
     # ---- numbers ----
 
