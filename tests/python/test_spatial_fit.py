@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import tracemalloc
+import typing
 import unittest
 import warnings
 from unittest import mock
@@ -416,7 +417,7 @@ class Fit(unittest.TestCase):
     def test_help(self):
         for word in ("spatial_key", "groups", "progress", "output_dir", "obsm", "Ctrl+C"):
             self.assertIn(word, fathom.spatial.fit.__doc__)
-        self.assertEqual(fathom.spatial.fit.__annotations__["n_components"], int)
+        self.assertEqual(typing.get_type_hints(fathom.spatial.fit)["n_components"], int)
 
 
 if __name__ == "__main__":

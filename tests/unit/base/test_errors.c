@@ -380,11 +380,12 @@ static fth_status provoke_SCRATCH(fth_err *err)
     const fth_source s = {
         .kind = "zeros", .dtype = FTH_F32, .n_axes = 2, .size = {20000, 4}, .read = read_zeros};
     const fth_val x = fth_input(g, "x", FTH_F32, "row col", s);
-    /* two sorted copies: the first waits, unused, while the second and its order are made */
-    const fth_val a = fth_sort(x, "row", false), b = fth_sort(fth_neg(a), "row", true);
-    const fth_val c = fth_sort(fth_sqr(b), "row", false);
-    const fth_val late = fth_sum(fth_add(fth_flip(c, "row"), fth_flip(b, "row")), "row col");
-    const fth_val v = fth_sum(fth_mul(fth_flip(a, "row"), late), "row col");
+    /* sorted along both axes, so nothing streams: the first copy waits, unused, while others are
+     * made */
+    const fth_val a = fth_sort(x, "row", false);
+    const fth_val b = fth_sort(fth_sort(fth_neg(a), "col", true), "row", false);
+    const fth_val last = fth_mul(fth_sort(b, "col", false), fth_sum(b, "row col"));
+    const fth_val v = fth_sum(fth_add(last, a), "row col");
     fth_status st = FTH_OK;
     for (uint64_t bytes = 4u << 20; bytes > 4096 && st == FTH_OK; bytes -= 64u << 10) {
         fth_plan *p = fth_plan_make(g, &v, 1, &(fth_limits){.memory_bytes = bytes}, err);
