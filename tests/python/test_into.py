@@ -6,6 +6,7 @@ import signal
 import struct
 import tempfile
 import unittest
+from unittest import mock
 
 import fathom
 import numpy as np
@@ -330,6 +331,63 @@ class Failures(Files):
             self.g.axes(cell=self.N, dim=64)
             self.X = self.g.input("X", ramp(self.N), "cell dim")
             self.w = self.g.param("w", np.ones(64, "f4"), "dim")
+
+
+class Writers(Files):
+    """What is shared by outputs of one file ends once, and nothing reaches for it afterwards."""
+
+    def watched(self, plan):
+        """(names of ends that were called, whether members could be abandoned) in a run."""
+        lib, ends, open_ends = fathom._lib, [], []
+
+        def watch(name):
+            real = getattr(lib, name)
+            return lambda *args: (ends.append(name[4:]), real(*args))[1]
+
+        def run(p, sinks, *args, real=lib.fth_run):
+            open_ends.extend(bool(s.abandon) for s in sinks if s.kind in (b"npz", b"safetensors", b"hdf5"))
+            return real(p, sinks, *args)
+        names = [f"fth_{kind}_{end}" for kind in ("npz", "safetensors", "h5") for end in ("commit", "abandon")]
+        with mock.patch.multiple(lib, fth_run=run, **{name: watch(name) for name in names}):
+            try:
+                plan.run()
+            except fathom.Error as e:
+                ends.append(e.status)
+        return ends, open_ends
+
+    def test_each_ends_once(self):
+        values = {"a": self.X * 2.0, "b": self.X.sum("dim"), "c": self.X * 3.0, "d": self.X * 4.0}
+        for ending, kind in ((".npz", "npz"), (".safetensors", "safetensors"), (".h5", "h5")):
+            folder = self.path("for" + ending)
+            os.mkdir(folder)
+            path, late = os.path.join(folder, "o" + ending), os.path.join(folder, "late.npy")
+            plan = self.g.plan(values, into={"a": (path, "a"), "c": (path, "c"), "d": late})
+            self.assertEqual(self.watched(plan), ([kind + "_commit"], [False, False]))
+            os.remove(late)
+            os.makedirs(os.path.join(late, "x"))  # what is committed last cannot get its name
+            with self.assertRaises(fathom.Error):
+                plan.run()
+            self.assertEqual(sorted(os.listdir(folder)), ["late.npy", "o" + ending])
+            np.testing.assert_array_equal(self.read((path, "c")), self.x * 3)
+
+    def test_failed_runs_abandon(self):
+        g = fathom.Graph(memory="64M", threads=1)
+        g.axes(i=5)
+
+        def read(lo, n):
+            raise ValueError("no")
+        x = g.input("x", fathom.Source((5,), "f8", read), "i")
+        for ending, kind in ((".npz", "npz"), (".safetensors", "safetensors"), (".h5", "h5")):
+            plan = g.plan({"a": x * 2.0, "b": x.sum()}, into=self.path("o" + ending))
+            self.assertEqual(self.watched(plan), ([kind + "_abandon", "FILE_READ"], [False, False]))
+        self.assertEqual(self.left(), [])
+
+    def test_plans_know_the_libraries_of_files(self):
+        for ending, library in ((".h5", "HDF5"), (".zarr", "zstd"), (".npz", None)):
+            into = {"a": self.path("o" + ending)} if ending == ".zarr" else self.path("o" + ending)
+            text = self.g.plan({"a": self.X * 2.0}, into=into).text
+            for name in ("HDF5", "zstd"):
+                self.assertEqual(name in text, name == library, (ending, name))
 
 
 class Streamed(Files):
