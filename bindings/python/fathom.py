@@ -2833,8 +2833,7 @@ def searchsorted(sorted: Value, axis: str, v: Value, right: bool = False) -> Val
 
 @_method
 def quantile(v: Value, axis: str, q: float) -> Value:
-    """Quantile along an axis, between the sorted elements next to it, as numpy.quantile; NaN if any
-    is.
+    """Between the sorted elements next to it, as numpy.quantile.
 
     axis: an axis of v
     q: from 0 to 1

@@ -556,8 +556,7 @@ class Value:
         dtypes: bool integers reals; gradient: no"""
         ...
     def quantile(self, axis: str, q: float) -> Value:
-        """Quantile along an axis, between the sorted elements next to it, as numpy.quantile; NaN if any
-        is.
+        """Between the sorted elements next to it, as numpy.quantile.
 
         axis: an axis of v
         q: from 0 to 1
@@ -1347,8 +1346,7 @@ def searchsorted(sorted: Value, axis: str, v: Value, right: bool = False) -> Val
 
 
 def quantile(v: Value, axis: str, q: float) -> Value:
-    """Quantile along an axis, between the sorted elements next to it, as numpy.quantile; NaN if any
-    is.
+    """Between the sorted elements next to it, as numpy.quantile.
 
     axis: an axis of v
     q: from 0 to 1
