@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import typing
 import unittest
 
 import fathom
@@ -94,6 +95,14 @@ class Stub(unittest.TestCase):
                 if "__init__" in vars(cls):
                     self.assertEqual(shape_of_stub(nodes["__init__"]), shape(cls.__init__), name)
         self.assertGreater(n, 140)
+
+    def test_types_can_be_asked_for(self):
+        functions = [getattr(fathom, name) for name in FUNCTIONS]
+        functions += [f for _, cls in public_classes() for f in members(cls).values() if inspect.isfunction(f)]
+        for function in functions:
+            with self.subTest(function=function.__qualname__):
+                hints = typing.get_type_hints(function)
+                self.assertEqual(set(hints) - {"return"}, set(inspect.signature(function).parameters) - {"self"})
 
     def test_operators(self):
         in_stub = {m.name for m in CLASSES["Value"].body if isinstance(m, ast.FunctionDef) and m.name.startswith("__")}
