@@ -236,7 +236,8 @@ SCHEDULE = {"constant": 0, "exponential": 1, "cosine": 2, "linear": 3, "one_cycl
 # dtype: number, NumPy's, DLPack code. bf16 travels through NumPy as uint16 bits.
 DTYPES = {"bool": (0, "?", 6), "u8": (1, "u1", 1), "u16": (2, "u2", 1), "i32": (3, "i4", 0),
           "i64": (4, "i8", 0), "f16": (5, "f2", 2), "bf16": (6, "u2", 4), "f32": (7, "f4", 2),
-          "f64": (8, "f8", 2), "c64": (9, "c8", 5), "c128": (10, "c16", 5)}
+          "f64": (8, "f8", 2), "c64": (9, "c8", 5), "c128": (10, "c16", 5), "u32": (11, "u4", 1),
+          "i16": (12, "i2", 0), "i8": (13, "i1", 0)}
 _DTYPE_OF = {np.dtype(d): name for name, (_, d, _) in DTYPES.items() if name != "bf16"}
 _NAME_OF = {number: name for name, (number, _, _) in DTYPES.items()}
 
@@ -537,8 +538,9 @@ def _readable(n):
         n /= 1024
 
 
-_RANGE = {"bool": (0, 1), "u8": (0, 2**8 - 1), "u16": (0, 2**16 - 1),
-          "i32": (-2**31, 2**31 - 1), "i64": (-2**63, 2**63 - 1)}
+_RANGE = {"bool": (0, 1), "u8": (0, 2**8 - 1), "u16": (0, 2**16 - 1), "u32": (0, 2**32 - 1),
+          "i8": (-2**7, 2**7 - 1), "i16": (-2**15, 2**15 - 1), "i32": (-2**31, 2**31 - 1),
+          "i64": (-2**63, 2**63 - 1)}
 _LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
             "f64": sys.float_info.max, "c64": 3.4028234663852886e38, "c128": sys.float_info.max}
 

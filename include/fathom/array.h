@@ -37,7 +37,7 @@ typedef enum fth_dtype {
 FTH_API const char *fth_dtype_name(fth_dtype t);                /* "f32" */
 FTH_API int64_t fth_dtype_size(fth_dtype t);                    /* bytes per element */
 FTH_API bool fth_dtype_parse(const char *text, fth_dtype *out); /* false: unknown dtype */
-FTH_API bool fth_dtype_is_int(fth_dtype t);       /* u8 u16 i32 i64 (bool is not a number) */
+FTH_API bool fth_dtype_is_int(fth_dtype t);       /* u8 u16 u32 i8 i16 i32 i64, not bool */
 FTH_API bool fth_dtype_is_real(fth_dtype t);      /* f16 bf16 f32 f64 */
 FTH_API bool fth_dtype_is_complex(fth_dtype t);   /* c64 c128 */
 FTH_API fth_dtype fth_dtype_real_of(fth_dtype t); /* c64 -> f32, c128 -> f64, others themselves */

@@ -47,7 +47,10 @@ bool fth_dtype_parse(const char *text, fth_dtype *out)
 
 bool fth_dtype_is_int(fth_dtype t)
 {
-    return t == FTH_U8 || t == FTH_U16 || t == FTH_I32 || t == FTH_I64;
+    static const bool is_int[FTH_DTYPE_COUNT] = {
+        [FTH_U8] = true,  [FTH_U16] = true, [FTH_U32] = true, [FTH_I8] = true,
+        [FTH_I16] = true, [FTH_I32] = true, [FTH_I64] = true};
+    return is_known(t) && is_int[t];
 }
 
 bool fth_dtype_is_real(fth_dtype t)

@@ -42,7 +42,7 @@ static pack_fn *const pack[FTH_DTYPE_COUNT] = {
     [FTH_F16] = pack_f16, [FTH_BF16] = pack_bf16, [FTH_F32] = pack_f32,
     [FTH_F64] = pack_f64, [FTH_C64] = pack_c64,   [FTH_C128] = pack_c128,
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: give it a row in the tables of this file");
+_Static_assert(FTH_DTYPE_COUNT == 14, "a new dtype: give it a row in the tables of this file");
 
 /* dst = src or dst += src, element by element; src may be strided too (sums kept in state). */
 typedef struct plane {

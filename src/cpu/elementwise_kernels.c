@@ -23,6 +23,29 @@
 #define NEAR_EXP_REAL NO
 #define NEAR_EXP_COMPLEX (FTH_FN(cexp_near)(x))
 
+/* Of integers: the same bits whatever the sign. */
+#define ANY_SIGN_ADD ()
+#define ANY_SIGN_SUB ()
+#define ANY_SIGN_MUL ()
+#define ANY_SIGN_FMA ()
+#define ANY_SIGN_NEG ()
+#define ANY_SIGN_SQR ()
+#define ANY_SIGN_EQ ()
+#define ANY_SIGN_NE ()
+#define ANY_SIGN_AND ()
+#define ANY_SIGN_OR ()
+#define ANY_SIGN_XOR ()
+#define ANY_SIGN_NOT ()
+#define ANY_SIGN_SELECT ()
+
+/* Text for a loop that the type has itself: fth__vec_map finds the others. */
+#define OWN(name, ...)                                                                             \
+    FTH__EW_GLUE(OWN_, FTH__EW_GLUE(HAS_TWIN, FTH__EW_HAS(ANY_SIGN_##name)))(__VA_ARGS__)
+#define OWN_00(...) __VA_ARGS__
+#define OWN_01(...) __VA_ARGS__
+#define OWN_10(...) __VA_ARGS__
+#define OWN_11(...)
+
 #define NAME(name, form) FTH__EW_GLUE(FTH__EW_GLUE(FTH__EW_GLUE(name##_, TAG), _), form)
 
 /* Types of the first operand and of the result. */
@@ -107,17 +130,15 @@
 #define UNLESS_1(...)
 
 #define LOOPS_1(name, result, expr)                                                                \
-    UNLESS(NEAR_##name, LOOP(name, VV, result, i, N, N, expr))                                     \
-    FTH__EW_IF(NEAR_##name, LOOP_NEAR(name, expr, NEAR_##name))
+    OWN(name, UNLESS(NEAR_##name, LOOP(name, VV, result, i, N, N, expr))                           \
+                  FTH__EW_IF(NEAR_##name, LOOP_NEAR(name, expr, NEAR_##name)))
 #define LOOPS_2(name, result, expr)                                                                \
-    LOOP(name, VV, result, i, V, N, expr)                                                          \
-    UNLESS(NO_VS_##name, LOOP(name, VS, result, i, S, N, expr))                                    \
-    FTH__EW_IF(HAS_SV_##name, LOOP_SV(name, result, expr))
+    OWN(name, LOOP(name, VV, result, i, V, N, expr)                                                \
+                  UNLESS(NO_VS_##name, LOOP(name, VS, result, i, S, N, expr))                      \
+                      FTH__EW_IF(HAS_SV_##name, LOOP_SV(name, result, expr)))
 #define LOOPS_3(name, result, expr)                                                                \
-    LOOP(name, VV, result, i, V, V, expr)                                                          \
-    LOOP(name, VS, result, i, V, S, expr)                                                          \
-    LOOP(name, SV, result, i, S, V, expr)                                                          \
-    LOOP(name, SS, result, i, S, S, expr)
+    OWN(name, LOOP(name, VV, result, i, V, V, expr) LOOP(name, VS, result, i, V, S, expr)          \
+                  LOOP(name, SV, result, i, S, V, expr) LOOP(name, SS, result, i, S, S, expr))
 
 #include "cpu/vec_types.h"
 
@@ -128,12 +149,16 @@
 #define OR_NULL(absent, ...) FTH__EW_GLUE(OR_NULL_, FTH__EW_HAS(absent))(__VA_ARGS__)
 #define OR_NULL_0(...) __VA_ARGS__
 #define OR_NULL_1(...) NULL
-#define LOOPS_1(name, result, expr) [FTH_EW_##name][DTYPE] = {NAME(name, VV), NULL, NULL, NULL},
+#define LOOPS_1(name, result, expr)                                                                \
+    OWN(name, [FTH_EW_##name][DTYPE] = {NAME(name, VV), NULL, NULL, NULL}, )
 #define LOOPS_2(name, result, expr)                                                                \
-    [FTH_EW_##name][DTYPE] = {NAME(name, VV), OR_NULL(NO_VS_##name, NAME(name, VS)),               \
-                              FTH__EW_OR_NULL(HAS_SV_##name, NAME(name, SV)), NULL},
+    OWN(name,                                                                                      \
+        [FTH_EW_##name][DTYPE] = {NAME(name, VV), OR_NULL(NO_VS_##name, NAME(name, VS)),           \
+                                  FTH__EW_OR_NULL(HAS_SV_##name, NAME(name, SV)), NULL}, )
 #define LOOPS_3(name, result, expr)                                                                \
-    [FTH_EW_##name][DTYPE] = {NAME(name, VV), NAME(name, VS), NAME(name, SV), NAME(name, SS)},
+    OWN(name,                                                                                      \
+        [FTH_EW_##                                                                                 \
+            name][DTYPE] = {NAME(name, VV), NAME(name, VS), NAME(name, SV), NAME(name, SS)}, )
 
 fth__map_loops FTH_ISA_NAME(fth__map_loops) = {
 #include "cpu/vec_types.h"

@@ -309,12 +309,134 @@ INTS(i64, int64_t, uint64_t)
 REALS(f32, float, uint32_t, 32)
 REALS(f64, double, uint64_t, 64)
 
+/* The other sign: with the highest bit turned, elements compare like those of the twin, whose loops
+ * look at a copy, a piece at a time. Wide numbers of the two differ by `shift`. */
+enum { TURNED = 16384 }; /* bytes of a copy: sixteen rows of FTH__WHERE_LANES and more */
+typedef void turn_fn(int64_t n, const void *v, void *to);
+typedef struct turned {
+    turn_fn *turn;
+    int64_t size, shift;
+} turned;
+
+static void turn_rows(const turned *t, int64_t rows, int64_t n, int64_t row_step, const char *v,
+                      char *to)
+{
+    for (int64_t r = 0; r < rows; r++) t->turn(n, v + r * row_step * t->size, to + r * n * t->size);
+}
+
+FTH__LENT static bool row_turned(const turned *t, fth__extreme_fn *of, bool largest, int64_t n,
+                                 const void *v, void *wide)
+{
+    _Alignas(64) char copy[TURNED];
+    int64_t best = 0;
+    for (int64_t i = 0; i < n; i += TURNED / t->size) {
+        const int64_t m = n - i < TURNED / t->size ? n - i : TURNED / t->size;
+        int64_t x;
+        t->turn(m, (const char *)v + i * t->size, copy);
+        of(m, copy, &x);
+        if (i == 0 || (largest ? x > best : x < best)) best = x;
+    }
+    *(int64_t *)wide = best + t->shift;
+    return true;
+}
+
+FTH__LENT static int64_t where_turned(const turned *t, fth__where_fn *of, bool largest, int64_t n,
+                                      const void *v, void *wide)
+{
+    _Alignas(64) char copy[TURNED];
+    int64_t best = 0, at = 0;
+    for (int64_t i = 0; i < n; i += TURNED / t->size) {
+        const int64_t m = n - i < TURNED / t->size ? n - i : TURNED / t->size;
+        int64_t x;
+        t->turn(m, (const char *)v + i * t->size, copy);
+        const int64_t found = of(m, copy, &x);
+        if (i > 0 && !(largest ? x > best : x < best)) continue;
+        best = x;
+        at = i + found;
+    }
+    *(int64_t *)wide = best + t->shift;
+    return at;
+}
+
+FTH__LENT static void wheres_turned(const turned *t, fth__wheres_fn *of, bool largest, int64_t n,
+                                    int64_t lanes, int64_t row_step, const void *v, int64_t *wide,
+                                    int64_t *where)
+{
+    _Alignas(64) char copy[TURNED];
+    int64_t x[FTH__WHERE_LANES], at[FTH__WHERE_LANES];
+    const int64_t most = TURNED / t->size / lanes;
+    for (int64_t lo = 0; lo < n; lo += most) {
+        const int64_t rows = n - lo < most ? n - lo : most;
+        turn_rows(t, rows, lanes, row_step, (const char *)v + lo * row_step * t->size, copy);
+        of(rows, lanes, lanes, copy, x, at);
+        for (int64_t k = 0; k < lanes; k++) {
+            x[k] += t->shift;
+            if (lo > 0 && !(largest ? x[k] > wide[k] : x[k] < wide[k])) continue;
+            wide[k] = x[k];
+            where[k] = lo + at[k];
+        }
+    }
+}
+
+FTH__LENT static void column_turned(const turned *t, fth__extremes_fn *of, int64_t rows,
+                                    int64_t cols, int64_t row_step, const char *v, char *acc)
+{
+    _Alignas(64) char copy[TURNED], best[COLS];
+    const int64_t piece = COLS / t->size;
+    for (int64_t c = 0; c < cols; c += piece) {
+        const int64_t n = cols - c < piece ? cols - c : piece, most = TURNED / t->size / n;
+        t->turn(n, acc + c * t->size, best);
+        for (int64_t r = 0; r < rows; r += most) {
+            const int64_t m = rows - r < most ? rows - r : most;
+            turn_rows(t, m, n, row_step, v + (r * row_step + c) * t->size, copy);
+            of(m, n, n, copy, best);
+        }
+        t->turn(n, best, acc + c * t->size);
+    }
+}
+
+#define TURNED_INTS(name, U, twin, SHIFT)                                                          \
+    static void turn_##name(int64_t n, const void *v_, void *to_)                                  \
+    {                                                                                              \
+        const U *v = v_;                                                                           \
+        U *to = to_;                                                                               \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) to[i] = (U)(v[i] ^ (U)1 << (8 * sizeof(U) - 1));           \
+    }                                                                                              \
+    static const turned turned_##name = {turn_##name, sizeof(U), SHIFT};                           \
+    TURNED_LOOPS(name, twin, min, false)                                                           \
+    TURNED_LOOPS(name, twin, max, true)
+#define TURNED_LOOPS(name, twin, pick, largest)                                                    \
+    static bool row_##pick##_##name(int64_t n, const void *v, void *wide)                          \
+    {                                                                                              \
+        return row_turned(&turned_##name, row_##pick##_##twin, largest, n, v, wide);               \
+    }                                                                                              \
+    static int64_t where_##pick##_##name(int64_t n, const void *v, void *wide)                     \
+    {                                                                                              \
+        return where_turned(&turned_##name, where_##pick##_##twin, largest, n, v, wide);           \
+    }                                                                                              \
+    static void wheres_##pick##_##name(int64_t n, int64_t lanes, int64_t row_step, const void *v,  \
+                                       void *wide, int64_t *where)                                 \
+    {                                                                                              \
+        wheres_turned(&turned_##name, wheres_##pick##_##twin, largest, n, lanes, row_step, v,      \
+                      wide, where);                                                                \
+    }                                                                                              \
+    static void column_##pick##_##name(int64_t rows, int64_t cols, int64_t row_step,               \
+                                       const void *v, void *acc)                                   \
+    {                                                                                              \
+        column_turned(&turned_##name, column_##pick##_##twin, rows, cols, row_step, v, acc);       \
+    }
+TURNED_INTS(i8, uint8_t, u8, -0x80)
+TURNED_INTS(i16, uint16_t, u16, -0x8000)
+TURNED_INTS(u32, uint32_t, i32, 0x80000000)
+
 #define TABLE(kind, pick)                                                                          \
     {                                                                                              \
         [FTH_BOOL] = kind##_##pick##_u8, [FTH_U8] = kind##_##pick##_u8,                            \
         [FTH_U16] = kind##_##pick##_u16, [FTH_I32] = kind##_##pick##_i32,                          \
         [FTH_I64] = kind##_##pick##_i64, [FTH_F32] = kind##_##pick##_f32,                          \
-        [FTH_F64] = kind##_##pick##_f64                                                            \
+        [FTH_F64] = kind##_##pick##_f64, [FTH_U32] = kind##_##pick##_u32,                          \
+        [FTH_I16] = kind##_##pick##_i16, [FTH_I8] = kind##_##pick##_i8                             \
     }
 #define BOTH_WAYS(kind)                                                                            \
     {                                                                                              \
@@ -324,4 +446,4 @@ const fth__extreme_loops FTH_ISA_NAME(fth__extreme_loops) = {.row = BOTH_WAYS(ro
                                                              .column = BOTH_WAYS(column),
                                                              .where = BOTH_WAYS(where),
                                                              .wheres = BOTH_WAYS(wheres)};
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it rows above");

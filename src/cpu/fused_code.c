@@ -135,11 +135,11 @@ static void choose_binary(fth__vm *vm, fth__step *s, fth_dtype t)
         if (other >= 0) {
             s->op = (int16_t)other;
             swap_sources(s);
-        } else if (!(*vm->vec->map)[s->op][t][FTH__SV]) {
+        } else if (!fth__vec_map(vm->vec, s->op, t)[FTH__SV]) {
             s->src[0] = fill(vm, s->src[0]);
         }
     }
-    fth__vec_fn *const *form = (*vm->vec->map)[s->op][t];
+    fth__vec_fn *const *form = fth__vec_map(vm->vec, s->op, t);
     if (is_one(vm, s->src[1]) && !form[FTH__VS]) s->src[1] = fill(vm, s->src[1]);
     s->run = form[is_one(vm, s->src[0]) ? FTH__SV : is_one(vm, s->src[1]) ? FTH__VS : FTH__VV];
     FTH_ASSERT(s->run);
@@ -150,7 +150,7 @@ static void choose_ternary(fth__vm *vm, fth__step *s, fth_dtype t)
     if (is_one(vm, s->src[0]) && s->op == FTH_EW_FMA && !is_one(vm, s->src[1])) swap_sources(s);
     if (is_one(vm, s->src[0])) s->src[0] = fill(vm, s->src[0]);
     const int form = (is_one(vm, s->src[1]) ? 2 : 0) + (is_one(vm, s->src[2]) ? 1 : 0);
-    s->run = (*vm->vec->map)[s->op][t][form];
+    s->run = fth__vec_map(vm->vec, s->op, t)[form];
     FTH_ASSERT(s->run);
 }
 
@@ -235,7 +235,7 @@ static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
     if (s.op == FTH__INSTR_CAST) {
         s.run = (*vm->vec->cast)[in->from][in->to];
     } else if (s.once || arity(s.op) == 1) {
-        s.run = (*vm->vec->map)[s.op][from][FTH__VV];
+        s.run = fth__vec_map(vm->vec, s.op, from)[FTH__VV];
         if (!s.once && !s.round && join_pair(vm, &s, from, uses)) return;
     } else {
         if (arity(s.op) == 2 && !s.round && join_pair(vm, &s, from, uses)) return;

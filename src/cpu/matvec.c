@@ -115,7 +115,7 @@ static matvec_fn *const rows[FTH_DTYPE_COUNT] = {
     [FTH_F32] = rows_f32, [FTH_F64] = rows_f64, [FTH_C64] = rows_c64, [FTH_C128] = rows_c128};
 static matvec_fn *const cols[FTH_DTYPE_COUNT] = {
     [FTH_F32] = cols_f32, [FTH_F64] = cols_f64, [FTH_C64] = cols_c64, [FTH_C128] = cols_c128};
-_Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: does it have a product?");
+_Static_assert(FTH_DTYPE_COUNT == 14, "a new dtype: does it have a product?");
 
 void fth__cpu_matvec(fth_dtype t, int64_t m, int64_t k, fth__matrix a, const void *x, double beta,
                      void *y, int64_t step)

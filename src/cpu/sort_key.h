@@ -24,10 +24,11 @@ static inline fth__key_rule fth__key_rule_of(fth_dtype t, bool descending)
     static const struct {
         bool has_sign;
         uint64_t inf; /* its bits; 0: integers */
-    } forms[FTH_DTYPE_COUNT] = {[FTH_I32] = {.has_sign = true}, [FTH_I64] = {.has_sign = true},
+    } forms[FTH_DTYPE_COUNT] = {[FTH_I8] = {.has_sign = true},  [FTH_I16] = {.has_sign = true},
+                                [FTH_I32] = {.has_sign = true}, [FTH_I64] = {.has_sign = true},
                                 [FTH_F16] = {true, 0x7c00},     [FTH_BF16] = {true, 0x7f80},
                                 [FTH_F32] = {true, 0x7f800000}, [FTH_F64] = {true, 0x7ffull << 52}};
-    _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above");
+    _Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row above");
     const uint64_t top = (uint64_t)1 << (8 * fth_dtype_size(t) - 1);
     const bool real = forms[t].inf != 0;
     return (fth__key_rule){.negative = real ? UINT64_MAX : 0,

@@ -85,6 +85,19 @@ static inline const fth__vec_table *fth__vec(void)
     return FTH_ISA_BEST(fth__vec_table);
 }
 
+/* The integer dtype of the same width whose loops serve both where the sign makes no difference. */
+static inline fth_dtype fth__vec_twin(fth_dtype t)
+{
+    return t == FTH_I8 ? FTH_U8 : t == FTH_I16 ? FTH_U16 : t == FTH_U32 ? FTH_I32 : t;
+}
+
+/* The loops of an operation, by form. */
+static inline fth__vec_fn *const *fth__vec_map(const fth__vec_table *vec, int op, fth_dtype t)
+{
+    fth__vec_fn *const *own = (*vec->map)[op][t];
+    return own[FTH__VV] ? own : (*vec->map)[op][fth__vec_twin(t)];
+}
+
 /* The same of n elements of a dtype that blocks are held in; others have no NaN. */
 static inline void fth__vec_one_nan(const fth__vec_table *vec, fth_dtype t, int64_t n, void *v)
 {

@@ -14,4 +14,11 @@
 #define FTH__EACH
 #endif
 
+/* Before a function that is lent to many dtypes: not once more for each of them. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define FTH__LENT __attribute__((noipa))
+#else
+#define FTH__LENT __attribute__((noinline))
+#endif
+
 #endif

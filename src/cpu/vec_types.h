@@ -1,5 +1,6 @@
 /* vec_types.h - vec_map.h for each type that blocks are held in. No guard: included per use. */
 #define REAL_CAST CAST
+#define HAS_TWIN 0
 
 #define FTH__EW_COLUMN BOOL
 #define FTH_T uint8_t
@@ -59,6 +60,47 @@
 #include "cpu/vec_map.h"
 #undef DTYPE
 
+#undef HAS_TWIN
+#define HAS_TWIN 1
+/* Where the sign makes no difference they have the loops of the other sign (fth__vec_twin). */
+#define FTH__EW_COLUMN INT
+#define FTH_T int32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_i32
+#define TAG i8
+#define DTYPE FTH_I8
+#define STORE int8_t
+#define REAL_STORE int8_t
+#define CAST (int8_t)
+#include "cpu/vec_map.h"
+#undef DTYPE
+
+#define FTH__EW_COLUMN INT
+#define FTH_T int32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_i32
+#define TAG i16
+#define DTYPE FTH_I16
+#define STORE int16_t
+#define REAL_STORE int16_t
+#define CAST (int16_t)
+#include "cpu/vec_map.h"
+#undef DTYPE
+
+#define FTH__EW_COLUMN INT
+#define FTH_T uint32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_u32
+#define TAG u32
+#define DTYPE FTH_U32
+#define STORE uint32_t
+#define REAL_STORE uint32_t
+#define CAST (uint32_t)
+#include "cpu/vec_map.h"
+#undef DTYPE
+
+#undef HAS_TWIN
+#define HAS_TWIN 0
 #define FTH__EW_COLUMN REAL
 #define FTH_T float
 #define FTH_FN(f) fth__##f##_f32
@@ -107,3 +149,4 @@
 #include "cpu/vec_map.h"
 #undef DTYPE
 #undef REAL_CAST
+#undef HAS_TWIN

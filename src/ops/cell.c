@@ -107,9 +107,10 @@ typedef void map_fn(int op, const fth__cell *px, const fth__cell *py, const fth_
 static map_fn *const maps[FTH_DTYPE_COUNT] = {
     [FTH_BOOL] = map_b,  [FTH_U8] = map_u8,   [FTH_U16] = map_u16,   [FTH_I32] = map_i32,
     [FTH_I64] = map_i64, [FTH_F16] = map_f32, [FTH_BF16] = map_f32,  [FTH_F32] = map_f32,
-    [FTH_F64] = map_f64, [FTH_C64] = map_c64, [FTH_C128] = map_c128,
+    [FTH_F64] = map_f64, [FTH_C64] = map_c64, [FTH_C128] = map_c128, [FTH_U32] = map_u32,
+    [FTH_I16] = map_i16, [FTH_I8] = map_i8,
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in the casts below");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row above and in the casts below");
 
 /* What is computed has one NaN; f16 and bf16 are computed in f32. */
 static void settle(fth_dtype t, fth__cell *v)
@@ -151,6 +152,9 @@ static number widen(fth_dtype t, const fth__cell *v)
     case FTH_U16: n.i = v->u16; break;
     case FTH_I32: n.i = v->i32; break;
     case FTH_I64: n.i = v->i64; break;
+    case FTH_U32: n.i = v->u32; break;
+    case FTH_I16: n.i = v->i16; break;
+    case FTH_I8: n.i = v->i8; break;
     case FTH_F16:
     case FTH_BF16:
     case FTH_F32: n.f = (double)v->f32; break;
@@ -177,6 +181,9 @@ static void narrow_int(fth_dtype to, int64_t v, fth__cell *out)
     if (to == FTH_U16) out->u16 = (uint16_t)v;
     if (to == FTH_I32) out->i32 = (int32_t)v;
     if (to == FTH_I64) out->i64 = v;
+    if (to == FTH_U32) out->u32 = (uint32_t)v;
+    if (to == FTH_I16) out->i16 = (int16_t)v;
+    if (to == FTH_I8) out->i8 = (int8_t)v;
 }
 
 /* A double to the reals: once, whatever the target (the step to f32 keeps a sticky bit). */

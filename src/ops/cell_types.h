@@ -73,6 +73,33 @@
 #define CAST (int64_t)
 #include "ops/cell_map.h"
 
+#define FTH__EW_COLUMN INT
+#define FTH_T int32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_i32
+#define MEMBER i8
+#define REAL_MEMBER i8
+#define CAST (int8_t)
+#include "ops/cell_map.h"
+
+#define FTH__EW_COLUMN INT
+#define FTH_T int32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_i32
+#define MEMBER i16
+#define REAL_MEMBER i16
+#define CAST (int16_t)
+#include "ops/cell_map.h"
+
+#define FTH__EW_COLUMN INT
+#define FTH_T uint32_t
+#define FTH_U(v) ((uint32_t)(v))
+#define FTH_FN(f) fth__##f##_u32
+#define MEMBER u32
+#define REAL_MEMBER u32
+#define CAST (uint32_t)
+#include "ops/cell_map.h"
+
 #define FTH__EW_COLUMN REAL
 #define FTH_T float
 #define FTH_FN(f) fth__##f##_f32

@@ -62,7 +62,7 @@ static sum_fn *const sums[FTH_DTYPE_COUNT] = {
 #include <fathom/dtypes.def>
 #undef FTH_DTYPE
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h");
 
 /* Every row of the tile, `inner` neighbours each, a run of them at a time. */
 static void sum_rows(const fth_call *call, int dim, char *out, const char *in, int64_t inner)

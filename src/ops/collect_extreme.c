@@ -65,7 +65,7 @@ FTH__EACH_REAL(BEST_REAL)
 FTH__EACH_INT(BEST_INT)
 #define ROW(name, ...) [FTH_##name] = best_##name,
 static best_fn *const bests[FTH_DTYPE_COUNT] = {FTH__EACH_REAL(ROW) FTH__EACH_INT(ROW)};
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h");
 
 /* Every row of the tile at one place of the other axes. Steps in bytes. */
 static void each_row(const fth_call *call, int dim, char *value, char *order, const char *in)

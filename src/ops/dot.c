@@ -525,7 +525,7 @@ static const struct {
     [FTH_F32] = {madd_f32, fold_f32}, [FTH_F64] = {madd_f64, fold_f64},
     [FTH_C64] = {madd_c64, fold_c64}, [FTH_C128] = {madd_c128, fold_c128},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: give it a row above or refuse it in infer");
+_Static_assert(FTH_DTYPE_COUNT == 14, "a new dtype: give it a row above or refuse it in infer");
 
 static void store_half(fth_dtype t, void *out, float v)
 {

@@ -63,6 +63,9 @@ bool fth__ew_is_exact(fth_ew op);
 typedef union fth__cell {
     uint8_t b, u8;
     uint16_t u16;
+    uint32_t u32;
+    int8_t i8;
+    int16_t i16;
     int32_t i32;
     int64_t i64;
     float f32;

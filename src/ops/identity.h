@@ -26,7 +26,10 @@ enum {
     FTH__D_F32,
     FTH__D_F64,
     FTH__D_C64,
-    FTH__D_C128
+    FTH__D_C128,
+    FTH__D_U32,
+    FTH__D_I16,
+    FTH__D_I8
 };
 
 /* X(dtype, first value, last value) */
@@ -35,7 +38,10 @@ enum {
     X(U8, 0, 0xff)                                                                                 \
     X(U16, 0, 0xffff)                                                                              \
     X(I32, -0x7fffffff - 1, 0x7fffffff)                                                            \
-    X(I64, -0x7fffffffffffffff - 1, 0x7fffffffffffffff)
+    X(I64, -0x7fffffffffffffff - 1, 0x7fffffffffffffff)                                            \
+    X(U32, 0, 0xffffffff)                                                                          \
+    X(I16, -0x8000, 0x7fff)                                                                        \
+    X(I8, -0x80, 0x7f)
 
 static inline FTH__BOTH int64_t fth__first_int(int dtype)
 {
@@ -52,6 +58,12 @@ static inline FTH__BOTH int64_t fth__last_int(int dtype)
     FTH__EACH_RANGE(FTH__LAST)
 #undef FTH__LAST
     return 0;
+}
+
+/* bool and integers: what is computed in i64. */
+static inline FTH__BOTH int fth__is_whole(int dtype)
+{
+    return fth__last_int(dtype) != 0;
 }
 
 /* Of results of an integer dtype. */

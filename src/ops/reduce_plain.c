@@ -118,8 +118,37 @@ static inline double max_f(double a, double x)
 #define COMPLEX_STEPS(name, type, wide, GET)                                                       \
     DEFINE_STEP(sum_##name, type, wide, c, GET, add_c)                                             \
     DEFINE_STEP(prod_##name, type, wide, c, GET, mul_c)
+/* Of integers that the loops of i64 are lent to: runs of them, along the axis or over the lanes. */
+static void lend(fth_dtype t, step_fn *of, part *p, const char *in, int64_t n_axis,
+                 int64_t axis_step, int64_t n_lane, int64_t lane_step)
+{
+    const int64_t size = fth_dtype_size(t);
+    const bool along = axis_step == 1;
+    const int64_t lines = along ? n_lane : n_axis, length = along ? n_axis : n_lane,
+                  next = (along ? lane_step : axis_step) * size,
+                  step = (along ? axis_step : lane_step) * size;
+    fth__run run;
+    for (int64_t k = 0; k < lines; k++)
+        for (int64_t i = 0; i < length; i += FTH__RUN) {
+            const int64_t n = fth__min_i64(FTH__RUN, length - i);
+            fth__load_run(t, in + k * next + i * step, step, n, &run);
+            part *to = (part *)(void *)&p->i[along ? k : i];
+            of(to, &run, along ? n : 1, 1, along ? 1 : n, 1);
+        }
+}
+#define LENT_STEP(red, name)                                                                       \
+    static void red##_##name(part *p, const void *in, int64_t n_axis, int64_t axis_step,           \
+                             int64_t n_lane, int64_t lane_step)                                    \
+    {                                                                                              \
+        lend(FTH_##name, red##_I64, p, in, n_axis, axis_step, n_lane, lane_step);                  \
+    }
+#define LENT_STEPS(name)                                                                           \
+    LENT_STEP(sum, name) LENT_STEP(prod, name) LENT_STEP(min, name) LENT_STEP(max, name)
 FTH__EACH_REAL(REAL_STEPS)
-FTH__EACH_INT(INT_STEPS)
+FTH__EACH_EARLY_INT(INT_STEPS)
+LENT_STEPS(U32)
+LENT_STEPS(I16)
+LENT_STEPS(I8)
 FTH__EACH_COMPLEX(COMPLEX_STEPS)
 DEFINE_STEP(any_BOOL, uint8_t, int64_t, i, FTH__GET_TRUTH, ANY_I)
 DEFINE_STEP(all_BOOL, uint8_t, int64_t, i, FTH__GET_TRUTH, ALL_I)
@@ -144,7 +173,7 @@ static step_fn *const steps[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT] = {
     [FTH_RED_ANY] = {[FTH_BOOL] = any_BOOL},
     [FTH_RED_ALL] = {[FTH_BOOL] = all_BOOL},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11,
+_Static_assert(FTH_DTYPE_COUNT == 14,
                "new dtype: give it steps above and a row in fth__reduce_dtype");
 
 bool fth__reduce_exact(fth_red red, fth_dtype t)

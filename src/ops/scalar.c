@@ -58,6 +58,9 @@ DEFINE_STORE(U8, uint8_t, int64_t, i, (uint8_t))
 DEFINE_STORE(U16, uint16_t, int64_t, i, (uint16_t))
 DEFINE_STORE(I32, int32_t, int64_t, i, (int32_t))
 DEFINE_STORE(I64, int64_t, int64_t, i, FTH__GET_SELF)
+DEFINE_STORE(U32, uint32_t, int64_t, i, (uint32_t))
+DEFINE_STORE(I16, int16_t, int64_t, i, (int16_t))
+DEFINE_STORE(I8, int8_t, int64_t, i, (int8_t))
 DEFINE_STORE(F16, uint16_t, double, f, PUT_F16)
 DEFINE_STORE(BF16, uint16_t, double, f, PUT_BF16)
 DEFINE_STORE(F32, float, double, f, PUT_F32)
@@ -76,7 +79,7 @@ static const struct {
 #include <fathom/dtypes.def>
 #undef FTH_DTYPE
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h and a store above");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h and a store above");
 
 fth__wide fth__load(fth_dtype t, const void *p)
 {

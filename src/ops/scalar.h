@@ -42,12 +42,17 @@ static inline FTH__BOTH uint16_t fth__f64_to_bf16(double d)
     X(BF16, uint16_t, double, FTH__GET_BF16)                                                       \
     X(F32, float, double, (double)FTH__GET_SELF)                                                   \
     X(F64, double, double, FTH__GET_SELF)
-#define FTH__EACH_INT(X)                                                                           \
+#define FTH__EACH_EARLY_INT(X)                                                                     \
     X(BOOL, uint8_t, int64_t, FTH__GET_TRUTH)                                                      \
     X(U8, uint8_t, int64_t, FTH__GET_SELF)                                                         \
     X(U16, uint16_t, int64_t, FTH__GET_SELF)                                                       \
     X(I32, int32_t, int64_t, FTH__GET_SELF)                                                        \
     X(I64, int64_t, int64_t, FTH__GET_SELF)
+#define FTH__EACH_INT(X)                                                                           \
+    FTH__EACH_EARLY_INT(X)                                                                         \
+    X(U32, uint32_t, int64_t, FTH__GET_SELF)                                                       \
+    X(I16, int16_t, int64_t, FTH__GET_SELF)                                                        \
+    X(I8, int8_t, int64_t, FTH__GET_SELF)
 #define FTH__EACH_COMPLEX(X)                                                                       \
     X(C64, fth_c64, fth_c128, FTH__GET_C64)                                                        \
     X(C128, fth_c128, fth_c128, FTH__GET_SELF)

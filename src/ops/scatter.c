@@ -83,7 +83,7 @@ FTH__EACH_INT(BEST_INT)
 #define ROW(name, ...) [FTH_##name] = {set_##name, min_##name, max_##name},
 static fth__scatter_fn *const puts_of[FTH_DTYPE_COUNT][3] = {
     FTH__EACH_REAL(ROW) FTH__EACH_INT(ROW)[FTH_C64] = {set_C64}, [FTH_C128] = {set_C128}};
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h");
 
 /* Every element of the tile: the fill value at first, the one NaN at last. */
 static void each_element(const fth_call *call, bool finish)

@@ -60,7 +60,7 @@ static fth__scatter_fn *const adds[FTH_DTYPE_COUNT] = {
 #include <fathom/dtypes.def>
 #undef FTH_DTYPE
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h");
 
 /* Every wide sum of the tile: zero at first, rounded into the output at last. */
 static void each_sum(const fth_call *call, const fth_tile *sums, int64_t wide, bool finish)

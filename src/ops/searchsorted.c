@@ -82,7 +82,7 @@ FTH__EACH_REAL(SEARCH_REAL)
 FTH__EACH_INT(SEARCH_INT)
 #define ROW(name, ...) [FTH_##name] = search_##name,
 static search_fn *const searches[FTH_DTYPE_COUNT] = {FTH__EACH_REAL(ROW) FTH__EACH_INT(ROW)};
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h");
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row in scalar.h");
 
 static fth_status run(const fth_call *call)
 {

@@ -139,6 +139,14 @@ FTH__MATH int64_t fth__idiv_i64(int64_t x, int64_t y)
     const int64_t q = x / safe;
     return y == 0 ? 0 : y == -1 ? (int64_t)(UINT64_C(0) - (uint64_t)x) : q;
 }
+FTH__MATH uint32_t fth__idiv_u32(uint32_t x, uint32_t y)
+{
+    return y == 0 ? 0u : x / (y == 0 ? 1u : y);
+}
+FTH__MATH uint32_t fth__imod_u32(uint32_t x, uint32_t y)
+{
+    return x % (y == 0 ? 1u : y);
+}
 FTH__MATH int32_t fth__imod_i32(int32_t x, int32_t y)
 {
     return x % (y == 0 || y == -1 ? 1 : y);

@@ -119,6 +119,9 @@ static void widen(fth_dtype t, const void *data, int64_t stride, int64_t n, doub
     case FTH_U16: COPY(uint16_t, v);
     case FTH_I32: COPY(int32_t, v);
     case FTH_I64: COPY(int64_t, (double)v);
+    case FTH_U32: COPY(uint32_t, v);
+    case FTH_I16: COPY(int16_t, v);
+    case FTH_I8: COPY(int8_t, v);
     case FTH_F16: COPY(uint16_t, from_f16(v));
     case FTH_BF16: COPY(uint16_t, from_bf16(v));
     case FTH_F32: COPY(float, (double)v);

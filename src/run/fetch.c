@@ -50,6 +50,9 @@ static void show_number(FILE *f, fth_dtype t, const void *p)
     case FTH_U8: fprintf(f, "%u", (unsigned)*(const uint8_t *)p); break;
     case FTH_U16: fprintf(f, "%u", (unsigned)*(const uint16_t *)p); break;
     case FTH_I32: fprintf(f, "%d", (int)*(const int32_t *)p); break;
+    case FTH_U32: fprintf(f, "%u", (unsigned)*(const uint32_t *)p); break;
+    case FTH_I16: fprintf(f, "%d", (int)*(const int16_t *)p); break;
+    case FTH_I8: fprintf(f, "%d", (int)*(const int8_t *)p); break;
     case FTH_I64: fprintf(f, "%lld", (long long)*(const int64_t *)p); break;
     case FTH_F16: fprintf(f, "%.4g", (double)fth__f16_to_f32(*(const uint16_t *)p)); break;
     case FTH_BF16: fprintf(f, "%.3g", (double)fth__bf16_to_f32(*(const uint16_t *)p)); break;

@@ -4,6 +4,8 @@
 #include "array/half.h"
 #include "ops/scalar.h"
 
+#include <math.h>
+
 static fth_c128 get(fth_dtype t, const void *data, int64_t i)
 {
     const char *p = (const char *)data + i * fth_dtype_size(t);
@@ -12,6 +14,9 @@ static fth_c128 get(fth_dtype t, const void *data, int64_t i)
     case FTH_U8: return (fth_c128){*(const uint8_t *)p, 0.0};
     case FTH_U16: return (fth_c128){*(const uint16_t *)(const void *)p, 0.0};
     case FTH_I32: return (fth_c128){*(const int32_t *)(const void *)p, 0.0};
+    case FTH_U32: return (fth_c128){*(const uint32_t *)(const void *)p, 0.0};
+    case FTH_I16: return (fth_c128){*(const int16_t *)(const void *)p, 0.0};
+    case FTH_I8: return (fth_c128){*(const int8_t *)p, 0.0};
     case FTH_I64: return (fth_c128){(double)*(const int64_t *)(const void *)p, 0.0};
     case FTH_F16:
         return (fth_c128){(double)fth__f16_to_f32(*(const uint16_t *)(const void *)p), 0.0};
@@ -48,6 +53,9 @@ void t_put(fth_dtype t, void *data, int64_t i, double re, double im)
     case FTH_U16: *(uint16_t *)p = (uint16_t)re; return;
     case FTH_I32: *(int32_t *)p = (int32_t)re; return;
     case FTH_I64: *(int64_t *)p = (int64_t)re; return;
+    case FTH_U32: *(uint32_t *)p = (uint32_t)re; return;
+    case FTH_I16: *(int16_t *)p = (int16_t)re; return;
+    case FTH_I8: *(int8_t *)p = (int8_t)re; return;
     case FTH_F16: *(uint16_t *)p = fth__f64_to_f16(re); return;
     case FTH_BF16: *(uint16_t *)p = fth__f64_to_bf16(re); return;
     case FTH_F32: *(float *)p = (float)re; return;
@@ -57,4 +65,19 @@ void t_put(fth_dtype t, void *data, int64_t i, double re, double im)
     case FTH_DTYPE_COUNT: break;
     }
     FAIL("dtype %d does not exist", (int)t);
+}
+
+double t_lowest(fth_dtype t)
+{
+    static const double of[FTH_DTYPE_COUNT] = {
+        [FTH_I8] = -128.0, [FTH_I16] = -32768.0, [FTH_I32] = -2147483648.0, [FTH_I64] = -0x1p63};
+    return fth_dtype_is_int(t) || t == FTH_BOOL ? of[t] : -HUGE_VAL;
+}
+
+double t_highest(fth_dtype t)
+{
+    static const double of[FTH_DTYPE_COUNT] = {
+        [FTH_BOOL] = 1.0, [FTH_U8] = 255.0,    [FTH_U16] = 65535.0,      [FTH_U32] = 4294967295.0,
+        [FTH_I8] = 127.0, [FTH_I16] = 32767.0, [FTH_I32] = 2147483647.0, [FTH_I64] = 0x1p63 - 1024};
+    return fth_dtype_is_int(t) || t == FTH_BOOL ? of[t] : HUGE_VAL;
 }

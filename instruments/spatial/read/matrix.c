@@ -329,6 +329,9 @@ double sp_number_at(fth_dtype t, const void *raw, int64_t i)
     case FTH_U16: return ((const uint16_t *)raw)[i];
     case FTH_I32: return ((const int32_t *)raw)[i];
     case FTH_I64: return (double)((const int64_t *)raw)[i];
+    case FTH_U32: return ((const uint32_t *)raw)[i];
+    case FTH_I16: return ((const int16_t *)raw)[i];
+    case FTH_I8: return ((const int8_t *)raw)[i];
     case FTH_F32: return (double)((const float *)raw)[i];
     case FTH_F64: return ((const double *)raw)[i];
     case FTH_F16:

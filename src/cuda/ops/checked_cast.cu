@@ -1,9 +1,10 @@
 /* checked_cast.cu - reals and wider integers to integers; a value that does not fit is left as a
  * complaint. The dtypes are looked at by every thread: one kernel does all pairs. */
+#include "cuda/walk/lines.cuh"
 #include "cuda/walk/space.cuh"
-#include "cuda/walk/wide.cuh"
 
 extern "C" {
+#include "ops/identity.h"
 #include "ops/misfit.h"
 }
 
@@ -14,10 +15,7 @@ typedef struct range {
 
 static range range_of(fth_dtype t)
 {
-    return t == FTH_U8    ? range{0, UINT8_MAX}
-           : t == FTH_U16 ? range{0, UINT16_MAX}
-           : t == FTH_I32 ? range{INT32_MIN, INT32_MAX}
-                          : range{INT64_MIN, INT64_MAX};
+    return range{fth__first_int((int)t), fth__last_int((int)t)};
 }
 
 static __device__ __forceinline__ double get_real(fth_dtype t, const char *p)
@@ -27,24 +25,6 @@ static __device__ __forceinline__ double get_real(fth_dtype t, const char *p)
     case FTH_BF16: return FTH__GET_BF16(*(const uint16_t *)p);
     case FTH_F32: return (double)*(const float *)p;
     default: return *(const double *)p;
-    }
-}
-static __device__ __forceinline__ int64_t get_int(fth_dtype t, const char *p)
-{
-    switch (t) {
-    case FTH_U8: return *(const uint8_t *)p;
-    case FTH_U16: return *(const uint16_t *)p;
-    case FTH_I32: return *(const int32_t *)p;
-    default: return *(const int64_t *)p;
-    }
-}
-static __device__ __forceinline__ void put_int(fth_dtype t, char *p, int64_t v)
-{
-    switch (t) {
-    case FTH_U8: *(uint8_t *)p = (uint8_t)v; break;
-    case FTH_U16: *(uint16_t *)p = (uint16_t)v; break;
-    case FTH_I32: *(int32_t *)p = (int32_t)v; break;
-    default: *(int64_t *)p = v; break;
     }
 }
 
@@ -67,7 +47,7 @@ static __global__ void convert(const fth__places<3> __grid_constant__ w, char *o
         if constexpr (REAL)
             real[u] = get_real(from, in + at[u][0]);
         else
-            whole[u] = get_int(from, in + at[u][0]);
+            fth__wide_load(from, in + at[u][0], &whole[u]);
     }
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
@@ -83,7 +63,7 @@ static __global__ void convert(const fth__places<3> __grid_constant__ w, char *o
         fits = fits && whole[u] >= fit.first && whole[u] <= fit.last;
         if (!fits)
             fth_cuda_complain(fault, place + (uint64_t)at[u][2], __double_as_longlong(real[u]), 0);
-        put_int(to, out + at[u][1], fits ? whole[u] : 0);
+        fth__wide_store(to, out + at[u][1], fits ? whole[u] : 0);
     }
 }
 

@@ -14,6 +14,9 @@ static __global__ void put(fth__const_attr a, void *p)
     case FTH_U16: *(uint16_t *)p = (uint16_t)a.integer; break;
     case FTH_I32: *(int32_t *)p = (int32_t)a.integer; break;
     case FTH_I64: *(int64_t *)p = a.integer; break;
+    case FTH_U32: *(uint32_t *)p = (uint32_t)a.integer; break;
+    case FTH_I16: *(int16_t *)p = (int16_t)a.integer; break;
+    case FTH_I8: *(int8_t *)p = (int8_t)a.integer; break;
     case FTH_F16: *(__half *)p = __float2half_rn(f); break;
     case FTH_BF16: *(__nv_bfloat16 *)p = __float2bfloat16_rn(f); break;
     case FTH_F32: *(float *)p = f; break;

@@ -111,6 +111,9 @@ static fth_status run(const fth_call *call)
         FTH__CASE(U16, run_as, a, stream)
         FTH__CASE(I32, run_as, a, stream)
         FTH__CASE(I64, run_as, a, stream)
+        FTH__CASE(U32, run_as, a, stream)
+        FTH__CASE(I16, run_as, a, stream)
+        FTH__CASE(I8, run_as, a, stream)
         FTH__CASE_REAL(run_as, a, stream)
     default: break;
     }

@@ -69,7 +69,7 @@ static __device__ inline void store(const put_args &a, char *p, fth__wide w)
 {
     if (is_real(a.dtype))
         fth__wide_store(a.dtype, p, w.f);
-    else if (a.dtype >= FTH_C64)
+    else if (a.dtype == FTH_C64 || a.dtype == FTH_C128)
         fth__wide_store(a.dtype, p, w.c);
     else
         fth__wide_store(a.dtype, p, w.i);

@@ -31,7 +31,10 @@ typedef union fth__ew_const {
     float f32[2];
     int64_t i64;
     int32_t i32;
+    uint32_t u32;
+    int16_t i16;
     uint16_t u16;
+    int8_t i8;
     uint8_t u8;
 } fth__ew_const;
 

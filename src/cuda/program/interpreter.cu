@@ -56,11 +56,14 @@ __device__ int bytes_of(int dtype)
 {
     switch (dtype) {
     case FTH__D_BOOL:
-    case FTH__D_U8: return 1;
+    case FTH__D_U8:
+    case FTH__D_I8: return 1;
     case FTH__D_U16:
+    case FTH__D_I16:
     case FTH__D_F16:
     case FTH__D_BF16: return 2;
     case FTH__D_I32:
+    case FTH__D_U32:
     case FTH__D_F32: return 4;
     case FTH__D_C128: return 16;
     default: return 8;
@@ -71,8 +74,11 @@ __device__ __noinline__ void load(int dtype, const char *p, fth__cell *v)
 {
     switch (dtype) {
     case FTH__D_BOOL:
-    case FTH__D_U8: v->u8 = *(const uint8_t *)p; break;
+    case FTH__D_U8:
+    case FTH__D_I8: v->u8 = *(const uint8_t *)p; break;
+    case FTH__D_I16:
     case FTH__D_U16: v->u16 = *(const uint16_t *)p; break;
+    case FTH__D_U32:
     case FTH__D_I32: v->i32 = *(const int32_t *)p; break;
     case FTH__D_I64: v->i64 = *(const int64_t *)p; break;
     case FTH__D_F16: v->f32 = fth__dev_f16_to_f32(*(const uint16_t *)p); break;
@@ -88,8 +94,11 @@ __device__ __noinline__ void store(int dtype, char *p, const fth__cell *v)
 {
     switch (dtype) {
     case FTH__D_BOOL:
-    case FTH__D_U8: *(uint8_t *)p = v->u8; break;
+    case FTH__D_U8:
+    case FTH__D_I8: *(uint8_t *)p = v->u8; break;
+    case FTH__D_I16:
     case FTH__D_U16: *(uint16_t *)p = v->u16; break;
+    case FTH__D_U32:
     case FTH__D_I32: *(int32_t *)p = v->i32; break;
     case FTH__D_I64: *(int64_t *)p = v->i64; break;
     case FTH__D_F16: *(uint16_t *)p = fth__dev_f32_to_f16(v->f32); break;
@@ -129,6 +138,9 @@ __device__ void map(int op, int dtype, const fth__cell *x, const fth__cell *y, c
     case FTH__D_U16: map_u16(op, x, y, z, out); break;
     case FTH__D_I32: map_i32(op, x, y, z, out); break;
     case FTH__D_I64: map_i64(op, x, y, z, out); break;
+    case FTH__D_U32: map_u32(op, x, y, z, out); break;
+    case FTH__D_I16: map_i16(op, x, y, z, out); break;
+    case FTH__D_I8: map_i8(op, x, y, z, out); break;
     case FTH__D_F64: map_f64(op, x, y, z, out); break;
     case FTH__D_C64: map_c64(op, x, y, z, out); break;
     case FTH__D_C128: map_c128(op, x, y, z, out); break;
@@ -139,11 +151,14 @@ __device__ void map(int op, int dtype, const fth__cell *x, const fth__cell *y, c
 /* Whole numbers, logic and reals as they are; the cast then is one of a few conversions. */
 __device__ __noinline__ void cast(int from, int to, const fth__cell *x, fth__cell *out)
 {
-    const bool whole = from <= FTH__D_I64, complex = from >= FTH__D_C64;
+    const bool whole = fth__is_whole(from), complex = from == FTH__D_C64 || from == FTH__D_C128;
     const int64_t i = from == FTH__D_BOOL  ? x->b != 0
                       : from == FTH__D_U8  ? x->u8
                       : from == FTH__D_U16 ? x->u16
                       : from == FTH__D_I32 ? x->i32
+                      : from == FTH__D_U32 ? x->u32
+                      : from == FTH__D_I16 ? x->i16
+                      : from == FTH__D_I8  ? x->i8
                       : whole              ? x->i64
                                            : 0;
     const double f = whole ? (double)i : from == FTH__D_F64 ? x->f64 : complex ? 0.0 : x->f32;
@@ -156,6 +171,9 @@ __device__ __noinline__ void cast(int from, int to, const fth__cell *x, fth__cel
     case FTH__D_U16: out->u16 = (uint16_t)i; break;
     case FTH__D_I32: out->i32 = (int32_t)i; break;
     case FTH__D_I64: out->i64 = i; break;
+    case FTH__D_U32: out->u32 = (uint32_t)i; break;
+    case FTH__D_I16: out->i16 = (int16_t)i; break;
+    case FTH__D_I8: out->i8 = (int8_t)i; break;
     case FTH__D_F16:
     case FTH__D_BF16: out->f32 = round_16(to, fth__odd_f32(f)); break;
     case FTH__D_F32: out->f32 = whole ? (float)i : (float)f; break;

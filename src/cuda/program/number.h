@@ -87,6 +87,9 @@ FTH__MATH void fth__load_as(int dtype, const char *p, int64_t *v)
          : dtype == FTH__D_U8  ? (int64_t) * (const uint8_t *)p
          : dtype == FTH__D_U16 ? (int64_t) * (const uint16_t *)p
          : dtype == FTH__D_I32 ? (int64_t) * (const int32_t *)p
+         : dtype == FTH__D_U32 ? (int64_t) * (const uint32_t *)p
+         : dtype == FTH__D_I16 ? (int64_t) * (const int16_t *)p
+         : dtype == FTH__D_I8  ? (int64_t) * (const int8_t *)p
                                : *(const int64_t *)p;
 }
 FTH__MATH void fth__load_as(int dtype, const char *p, fth_c128 *v)
@@ -116,6 +119,9 @@ FTH__MATH void fth__store_as(int dtype, char *p, int64_t v)
     if (dtype == FTH__D_U16) *(uint16_t *)p = (uint16_t)v;
     if (dtype == FTH__D_I32) *(int32_t *)p = (int32_t)v;
     if (dtype == FTH__D_I64) *(int64_t *)p = v;
+    if (dtype == FTH__D_U32) *(uint32_t *)p = (uint32_t)v;
+    if (dtype == FTH__D_I16) *(int16_t *)p = (int16_t)v;
+    if (dtype == FTH__D_I8) *(int8_t *)p = (int8_t)v;
 }
 FTH__MATH void fth__store_as(int dtype, char *p, fth_c128 v)
 {
@@ -175,6 +181,18 @@ FTH__MATH float fth__near_f32(uint8_t v)
 FTH__MATH float fth__near_f32(uint16_t v)
 {
     return (float)v;
+}
+FTH__MATH float fth__near_f32(int16_t v)
+{
+    return (float)v;
+}
+FTH__MATH float fth__near_f32(int8_t v)
+{
+    return (float)v;
+}
+FTH__MATH float fth__near_f32(uint32_t v)
+{
+    return fth__odd_f32((double)v);
 }
 FTH__MATH float fth__near_f32(int32_t v)
 {

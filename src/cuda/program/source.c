@@ -37,6 +37,9 @@ static const type_row types[FTH_DTYPE_COUNT] = {
     [FTH_U16] = {"uint16_t", "uint16_t", "int32_t", "uint32_t", "i32", ".u16", "", "", "", ""},
     [FTH_I32] = {"int32_t", "int32_t", "int32_t", "uint32_t", "i32", ".i32", "", "", "", ""},
     [FTH_I64] = {"int64_t", "int64_t", "int64_t", "uint64_t", "i64", ".i64", "", "", "", ""},
+    [FTH_U32] = {"uint32_t", "uint32_t", "uint32_t", "uint32_t", "u32", ".u32", "", "", "", ""},
+    [FTH_I16] = {"int16_t", "int16_t", "int32_t", "uint32_t", "i32", ".i16", "", "", "", ""},
+    [FTH_I8] = {"int8_t", "int8_t", "int32_t", "uint32_t", "i32", ".i8", "", "", "", ""},
     [FTH_F16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_f16_to_f32",
                  "fth__dev_f32_to_f16", "fth__round_f16", "fth__settled_f16"},
     [FTH_BF16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_bf16_to_f32",
@@ -46,7 +49,7 @@ static const type_row types[FTH_DTYPE_COUNT] = {
     [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", "", "fth__settled"},
     [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", "", "fth__settled"},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11,
+_Static_assert(FTH_DTYPE_COUNT == 14,
                "new dtype: give it a row above and in cuda/program/number.h");
 
 static const char *expression(int op, fth_dtype t)

@@ -32,6 +32,9 @@ static __device__ inline uint64_t fth__key_of(int t, const char *p, bool descend
     case FTH_U16: key = *(const uint16_t *)p, all = 65535; break;
     case FTH_I32: key = *(const uint32_t *)p ^ 1u << 31, all = ~0u; break;
     case FTH_I64: key = *(const uint64_t *)p ^ (uint64_t)1 << 63, all = ~(uint64_t)0; break;
+    case FTH_U32: key = *(const uint32_t *)p, all = ~0u; break;
+    case FTH_I16: key = *(const uint16_t *)p ^ 1u << 15, all = 65535; break;
+    case FTH_I8: key = *(const uint8_t *)p ^ 1u << 7; break;
     case FTH_F16: return fth__key_of_bits(*(const uint16_t *)p, 16, 0x7c00, descending);
     case FTH_BF16: return fth__key_of_bits(*(const uint16_t *)p, 16, 0x7f80, descending);
     case FTH_F32: return fth__key_of_bits(*(const uint32_t *)p, 32, 0x7f800000, descending);

@@ -83,6 +83,9 @@ static __device__ inline void fth__wide_load(int t, const char *p, int64_t *x)
     case FTH_U8: *x = *(const uint8_t *)p; break;
     case FTH_U16: *x = *(const uint16_t *)p; break;
     case FTH_I32: *x = *(const int32_t *)p; break;
+    case FTH_U32: *x = *(const uint32_t *)p; break;
+    case FTH_I16: *x = *(const int16_t *)p; break;
+    case FTH_I8: *x = *(const int8_t *)p; break;
     default: *x = *(const int64_t *)p; break;
     }
 }
@@ -109,6 +112,9 @@ static __device__ inline void fth__wide_store(int t, char *p, int64_t x)
     case FTH_U8: *(uint8_t *)p = (uint8_t)x; break;
     case FTH_U16: *(uint16_t *)p = (uint16_t)x; break;
     case FTH_I32: *(int32_t *)p = (int32_t)x; break;
+    case FTH_U32: *(uint32_t *)p = (uint32_t)x; break;
+    case FTH_I16: *(int16_t *)p = (int16_t)x; break;
+    case FTH_I8: *(int8_t *)p = (int8_t)x; break;
     default: *(int64_t *)p = x; break;
     }
 }

@@ -8,6 +8,8 @@
 
 #include "cuda/device/device.h"
 
+#include <type_traits>
+
 extern "C" {
 #include "array/nan.h"
 #include "ops/scalar.h"
@@ -39,13 +41,16 @@ FTH__ELEM(U8, uint8_t, int64_t, FTH__GET_SELF, (uint8_t))
 FTH__ELEM(U16, uint16_t, int64_t, FTH__GET_SELF, (uint16_t))
 FTH__ELEM(I32, int32_t, int64_t, FTH__GET_SELF, (int32_t))
 FTH__ELEM(I64, int64_t, int64_t, FTH__GET_SELF, FTH__GET_SELF)
+FTH__ELEM(U32, uint32_t, int64_t, FTH__GET_SELF, (uint32_t))
+FTH__ELEM(I16, int16_t, int64_t, FTH__GET_SELF, (int16_t))
+FTH__ELEM(I8, int8_t, int64_t, FTH__GET_SELF, (int8_t))
 FTH__ELEM(F16, uint16_t, double, FTH__GET_F16, FTH__PUT_F16)
 FTH__ELEM(BF16, uint16_t, double, FTH__GET_BF16, FTH__PUT_BF16)
 FTH__ELEM(F32, float, double, (double), FTH__PUT_F32)
 FTH__ELEM(F64, double, double, FTH__GET_SELF, fth__one_nan)
 FTH__ELEM(C64, fth_c64, fth_c128, FTH__WIDE_C64, FTH__PUT_C64)
 FTH__ELEM(C128, fth_c128, fth_c128, FTH__GET_SELF, fth__one_nan_c128)
-static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and below");
+static_assert(FTH_DTYPE_COUNT == 14, "new dtype: give it a row above and below");
 
 /* Sums: integers wrap, complex numbers are two reals. */
 static __device__ __forceinline__ void fth__wide_add(double *s, double x)
@@ -64,7 +69,7 @@ static __device__ __forceinline__ void fth__wide_add(fth_c128 *s, fth_c128 x)
 /* dtype of a sum */
 template <int DTYPE> constexpr int fth__sum_of()
 {
-    return DTYPE >= FTH_F16 ? DTYPE : (int)FTH_I64;
+    return std::is_same<typename fth__elem<DTYPE>::wide, int64_t>::value ? (int)FTH_I64 : DTYPE;
 }
 
 /* f<FTH_X>(..) for the dtype; each operation names the classes it takes. */
@@ -77,7 +82,10 @@ template <int DTYPE> constexpr int fth__sum_of()
     FTH__CASE(U8, f, __VA_ARGS__)                                                                  \
     FTH__CASE(U16, f, __VA_ARGS__)                                                                 \
     FTH__CASE(I32, f, __VA_ARGS__)                                                                 \
-    FTH__CASE(I64, f, __VA_ARGS__)
+    FTH__CASE(I64, f, __VA_ARGS__)                                                                 \
+    FTH__CASE(U32, f, __VA_ARGS__)                                                                 \
+    FTH__CASE(I16, f, __VA_ARGS__)                                                                 \
+    FTH__CASE(I8, f, __VA_ARGS__)
 #define FTH__CASE_REAL(f, ...)                                                                     \
     FTH__CASE(F16, f, __VA_ARGS__)                                                                 \
     FTH__CASE(BF16, f, __VA_ARGS__)                                                                \

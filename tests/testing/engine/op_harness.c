@@ -103,9 +103,8 @@ fth_val t_noise(fth_graph *g, const char *name, fth_dtype dtype, const char *axe
     for (int i = 0; i < n; i++) count *= g->axis[id[i]]->size;
     void *data = malloc((size_t)(count * fth_dtype_size(dtype)) + 1);
     for (int64_t i = 0; i < count; i++) {
-        const bool sign = dtype == FTH_I32 || dtype == FTH_I64;
         if (fth_dtype_is_int(dtype))
-            t_put(dtype, data, i, (double)t_random_i64(r, sign ? -20 : 0, 20), 0.0);
+            t_put(dtype, data, i, (double)t_random_i64(r, t_lowest(dtype) < 0 ? -20 : 0, 20), 0.0);
         else if (dtype == FTH_BOOL)
             t_put(dtype, data, i, (double)t_random_i64(r, 0, 1), 0.0);
         else

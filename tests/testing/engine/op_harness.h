@@ -47,6 +47,9 @@ int64_t t_count(fth_val v);
 double t_get(fth_dtype dtype, const void *data, int64_t i);
 double t_get_im(fth_dtype dtype, const void *data, int64_t i);
 void t_put(fth_dtype dtype, void *data, int64_t i, double re, double im);
+/* Ends of an integer dtype or bool, as near as a double is; infinities of the others. */
+double t_lowest(fth_dtype dtype);
+double t_highest(fth_dtype dtype);
 
 /* The graph has recorded a mistake of this status whose text has `part`. */
 void t_refused_(fth_graph *g, fth_status status, const char *part, t_place at);

@@ -13,15 +13,16 @@ enum { MOST = 131072 };
 /* Integers of every size mostly. */
 static fth_dtype far_dtype(rg *g)
 {
-    static const fth_dtype whole[] = {FTH_I32, FTH_I64, FTH_U8, FTH_U16, FTH_I32, FTH_BOOL};
-    return rg_chance(g, 65) ? whole[rg_int(g, 0, 5)]
-                            : (fth_dtype)rg_int(g, FTH_F16, FTH_DTYPE_COUNT - 1);
+    static const fth_dtype whole[] = {FTH_I32,  FTH_I64, FTH_U8,  FTH_U16, FTH_I32,
+                                      FTH_BOOL, FTH_U32, FTH_I16, FTH_I8};
+    static const fth_dtype rest[] = {FTH_F16, FTH_BF16, FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+    return rg_chance(g, 65) ? whole[rg_int(g, 0, 8)] : rest[rg_int(g, 0, 5)];
 }
 
 static void fill(rg *g, rg_data *d)
 {
     const int64_t side = rg_int(g, 0, 1);
-    const bool sign = d->dtype != FTH_U8 && d->dtype != FTH_U16;
+    const bool sign = t_lowest(d->dtype) < 0;
     for (int64_t i = 0; i < d->bytes / fth_dtype_size(d->dtype); i++) {
         double re = (double)rg_int(g, 5, 99), im = 0.0;
         if (!fth_dtype_is_int(d->dtype)) {
@@ -210,7 +211,7 @@ bool rg_far(rg *g)
     const char *const whole = axis;
     if (x < 0 || (x = part_of(g, x, &axis)) < 0) return false;
     const fth_dtype t = fth_val_dtype(rg_val(g, x));
-    if (rg_chance(g, 30) && t != FTH_BOOL && rg_may("neg") && t != FTH_U8 && t != FTH_U16 &&
+    if (rg_chance(g, 30) && t_lowest(t) < 0 && rg_may("neg") &&
         !rg_add(g, fth_neg(rg_val(g, x)), true, g->value[x].bound, 1, &x, "neg"))
         return false;
     x = g->n_values - 1;

@@ -248,7 +248,7 @@ void rg_make_odd(rg *g, rg_data *d)
 static double number(rg *g, fth_dtype t, rg_fill fill)
 {
     if (t == FTH_BOOL) return (double)rg_int(g, 0, 1);
-    if (t == FTH_U8 || t == FTH_U16) return (double)rg_int(g, 0, 20);
+    if (fth_dtype_is_int(t) && t_lowest(t) == 0) return (double)rg_int(g, 0, 20);
     if (fth_dtype_is_int(t)) return (double)rg_int(g, fill == RG_FILL_POSITIVE ? 1 : -20, 20);
     if (fill == RG_FILL_POSITIVE) return 0.5 + 1.5 * t_random_f64(&g->r);
     return 4.0 * t_random_f64(&g->r) - 2.0;

@@ -76,6 +76,9 @@ static inline void t_element(fth_dtype t, const void *v, int64_t i, double out[2
     case FTH_U16: out[0] = ((const uint16_t *)v)[i]; return;
     case FTH_I32: out[0] = ((const int32_t *)v)[i]; return;
     case FTH_I64: out[0] = (double)((const int64_t *)v)[i]; return;
+    case FTH_U32: out[0] = ((const uint32_t *)v)[i]; return;
+    case FTH_I16: out[0] = ((const int16_t *)v)[i]; return;
+    case FTH_I8: out[0] = ((const int8_t *)v)[i]; return;
     case FTH_F32: out[0] = (double)((const float *)v)[i]; return;
     case FTH_F64: out[0] = ((const double *)v)[i]; return;
     case FTH_C64:

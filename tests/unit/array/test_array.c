@@ -22,8 +22,9 @@ TEST(dtypes_know_their_names_and_sizes)
     const struct {
         const char *name;
         int64_t bytes;
-    } wanted[] = {{"bool", 1}, {"u8", 1},  {"u16", 2}, {"i32", 4}, {"i64", 8},  {"f16", 2},
-                  {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8}, {"c128", 16}};
+    } wanted[] = {{"bool", 1},  {"u8", 1},   {"u16", 2}, {"i32", 4}, {"i64", 8},
+                  {"f16", 2},   {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8},
+                  {"c128", 16}, {"u32", 4},  {"i16", 2}, {"i8", 1}};
     EQ_I64(FTH_DTYPE_COUNT, (int64_t)(sizeof wanted / sizeof wanted[0]));
     for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
         EQ_STR(fth_dtype_name((fth_dtype)t), wanted[t].name);

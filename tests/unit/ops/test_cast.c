@@ -20,7 +20,7 @@ static void try_pair(fth_dtype from, fth_dtype to)
     fth_graph *g = t_graph("a=7 b=29");
     t_random r = t_random_make((uint64_t)(from * 16 + to));
     const fth_val x = t_noise(g, "x", from, "a b", &r);
-    const bool unsigned_to = to == FTH_U8 || to == FTH_U16;
+    const bool unsigned_to = fth_dtype_is_int(to) && t_lowest(to) == 0;
     for (int64_t i = 0; i < t_count(x); i++) { /* inside every range */
         const double v = t_get(from, t_data(x), i) * (fth_dtype_is_real(from) ? 10 : 1);
         if (from != FTH_BOOL)
@@ -89,6 +89,19 @@ TEST(edges_of_ranges)
     IS(cast_one(FTH_I64, FTH_I32, 3e9, &v), FTH_E_CAST_RANGE);
     IS(cast_one(FTH_I32, FTH_U16, -1.0, &v), FTH_E_CAST_RANGE);
     IS(cast_one(FTH_U16, FTH_U8, 256.0, &v), FTH_E_CAST_RANGE);
+    IS(cast_one(FTH_U32, FTH_I32, 2147483648.0, &v), FTH_E_CAST_RANGE);
+    IS(cast_one(FTH_I8, FTH_U32, -1.0, &v), FTH_E_CAST_RANGE);
+    OK(cast_one(FTH_U32, FTH_I64, 4294967295.0, &v));
+    EQ_F64(v, 4294967295.0);
+    OK(cast_one(FTH_U32, FTH_F16, 65519.0, &v));
+    EQ_F64(v, 65504.0);
+    OK(cast_one(FTH_U32, FTH_F32, 4294967295.0, &v));
+    EQ_F64(v, 0x1p32);
+    OK(cast_one(FTH_I8, FTH_I16, -128.0, &v));
+    EQ_F64(v, -128.0);
+    OK(cast_one(FTH_F64, FTH_I16, -32768.9, &v));
+    EQ_F64(v, -32768.0);
+    IS(cast_one(FTH_F32, FTH_I8, -129.0, &v), FTH_E_CAST_RANGE);
     OK(cast_one(FTH_F64, FTH_F32, 1e300, &v));
     EQ_F64(v, HUGE_VAL);
     OK(cast_one(FTH_F64, FTH_BOOL, (double)NAN, &v));
@@ -111,8 +124,9 @@ extern const fth_kernel fth__cpu_checked_cast;
 /* Around every edge the fast rows fit and refuse exactly what the reference does. */
 TEST(fast_rows_refuse_what_the_reference_refuses)
 {
-    static const double edge[] = {0,      255,     256,    65535,   65536, -1,
-                                  0x1p31, -0x1p31, 0x1p63, -0x1p63, 0.5,   -0.5};
+    static const double edge[] = {0,       255, 256,  65535,  65536, -1,   0x1p31, -0x1p31, 0x1p63,
+                                  -0x1p63, 0.5, -0.5, 0x1p32, 127,   -128, 32767,  -32768};
+    enum { EDGES = sizeof edge / sizeof edge[0] };
     static const double off[] = {-1, -0.5, 0, 0.5, 1};
     for (int from = 0; from < FTH_DTYPE_COUNT; from++)
         for (int to = 0; to < FTH_DTYPE_COUNT; to++) {
@@ -124,13 +138,13 @@ TEST(fast_rows_refuse_what_the_reference_refuses)
             const fth_val v = fth_cast(t_input(g, "x", (fth_dtype)from, "a", x), (fth_dtype)to);
             MADE(v);
             const fth_node *node = fth__val_node(v);
-            for (int i = 0; i < 12 * 5 && fth__cpu_checked_cast.supports(node); i++) {
+            for (int i = 0; i < EDGES * 5 && fth__cpu_checked_cast.supports(node); i++) {
                 const double value = edge[i / 5] + off[i % 5];
                 if (fth_dtype_is_int((fth_dtype)from) &&
                     (value != trunc(value) || fabs(value) >= 0x1p63))
                     continue;
-                if ((from == FTH_U16 && (value < 0 || value > 65535)) ||
-                    (from == FTH_I32 && fabs(value) >= 0x1p31))
+                if (fth_dtype_is_int((fth_dtype)from) &&
+                    (value < t_lowest((fth_dtype)from) || value > t_highest((fth_dtype)from)))
                     continue;
                 fth_err err = {0};
                 for (int k = 0; k < 3; k++) t_put((fth_dtype)from, x, k, k == 1 ? value : 0.0, 0.0);

@@ -73,15 +73,15 @@ static bool expected_int(fth_ew op, int64_t x, int64_t y, int64_t z, bool is_boo
     switch ((int)op) {
     case FTH_EW_ADD: *out = x + y; return true;
     case FTH_EW_SUB: *out = x - y; return true;
-    case FTH_EW_MUL: *out = x * y; return true;
+    case FTH_EW_MUL: *out = (int64_t)((uint64_t)x * (uint64_t)y); return true;
     case FTH_EW_IDIV: *out = y ? x / y : 0; return true;
     case FTH_EW_MOD: *out = y ? x % y : 0; return true;
-    case FTH_EW_FMA: *out = x * y + z; return true;
+    case FTH_EW_FMA: *out = (int64_t)((uint64_t)x * (uint64_t)y + (uint64_t)z); return true;
     case FTH_EW_MIN: *out = x < y ? x : y; return true;
     case FTH_EW_MAX: *out = x > y ? x : y; return true;
     case FTH_EW_NEG: *out = -x; return true;
     case FTH_EW_ABS: *out = x < 0 ? -x : x; return true;
-    case FTH_EW_SQR: *out = x * x; return true;
+    case FTH_EW_SQR: *out = (int64_t)((uint64_t)x * (uint64_t)x); return true;
     case FTH_EW_SIGN: *out = (x > 0) - (x < 0); return true;
     case FTH_EW_EQ: *out = x == y; return true;
     case FTH_EW_NE: *out = x != y; return true;
@@ -136,6 +136,9 @@ static int64_t wrap(fth_dtype t, int64_t v)
     if (t == FTH_U8) return (uint8_t)v;
     if (t == FTH_U16) return (uint16_t)v;
     if (t == FTH_I32) return (int32_t)(uint32_t)v;
+    if (t == FTH_U32) return (uint32_t)v;
+    if (t == FTH_I16) return (int16_t)(uint16_t)v;
+    if (t == FTH_I8) return (int8_t)(uint8_t)v;
     return v;
 }
 
@@ -192,6 +195,11 @@ static void try_op(fth_ew op, fth_dtype t, uint64_t seed)
         const bool cond = row->result == FTH__EW_PICK && k == 0;
         v[k] =
             t_noise(g, name, cond ? FTH_BOOL : t, axes[row->arity == 1 ? 0 : (first + k) % 3], &r);
+        /* the ends of integers, where a sign taken for another tells */
+        for (int64_t i = 0; seed == 2 && fth_dtype_is_int(t) && t != FTH_I64 && i < t_count(v[k]);
+             i++)
+            if (!cond && t_random_i64(&r, 0, 2) == 0)
+                t_put(t, t_data(v[k]), i, t_random_i64(&r, 0, 1) ? t_lowest(t) : t_highest(t), 0);
     }
     const fth_val out = fth_map_(FTH_HERE, op, v[0], v[1], v[2]);
     MADE(out);
@@ -279,7 +287,7 @@ static int64_t int_op(fth_ew op, fth_dtype t, int64_t x, int64_t y)
     fth__cell_const(t, (fth_c128){0}, x, &a);
     fth__cell_const(t, (fth_c128){0}, y, &b);
     fth__cell_map(op, t, &a, &b, NULL, &r);
-    return t == FTH_I64 ? r.i64 : t == FTH_I32 ? r.i32 : t == FTH_U16 ? r.u16 : r.u8;
+    return t == FTH_I64 ? r.i64 : (int64_t)t_get(t, &r, 0);
 }
 
 TEST(integers_wrap_and_divide_by_zero_to_zero)
@@ -295,6 +303,20 @@ TEST(integers_wrap_and_divide_by_zero_to_zero)
     EQ_I64(int_op(FTH_EW_IDIV, FTH_I32, -7, 2), -3);
     EQ_I64(int_op(FTH_EW_NEG, FTH_I64, INT64_MIN, 0), INT64_MIN);
     EQ_I64(int_op(FTH_EW_ABS, FTH_I32, INT32_MIN, 0), INT32_MIN);
+    EQ_I64(int_op(FTH_EW_ABS, FTH_I8, INT8_MIN, 0), INT8_MIN);
+    EQ_I64(int_op(FTH_EW_IDIV, FTH_I8, INT8_MIN, -1), INT8_MIN);
+    EQ_I64(int_op(FTH_EW_IDIV, FTH_I16, INT16_MIN, -1), INT16_MIN);
+    EQ_I64(int_op(FTH_EW_MOD, FTH_I16, INT16_MIN, -1), 0);
+    EQ_I64(int_op(FTH_EW_MUL, FTH_I16, INT16_MIN, INT16_MIN), 0);
+    EQ_I64(int_op(FTH_EW_IDIV, FTH_U32, UINT32_MAX, 1), UINT32_MAX);
+    EQ_I64(int_op(FTH_EW_IDIV, FTH_U32, UINT32_MAX, 0), 0);
+    EQ_I64(int_op(FTH_EW_MOD, FTH_U32, UINT32_MAX, 10), 5);
+    EQ_I64(int_op(FTH_EW_MOD, FTH_U32, 7, 0), 0);
+    EQ_I64(int_op(FTH_EW_ABS, FTH_U32, UINT32_MAX, 0), UINT32_MAX);
+    EQ_I64(int_op(FTH_EW_SIGN, FTH_U32, UINT32_MAX, 0), 1);
+    EQ_I64(int_op(FTH_EW_SIGN, FTH_I8, -7, 0), -1);
+    EQ_I64(int_op(FTH_EW_MAX, FTH_U32, UINT32_MAX, 1), UINT32_MAX);
+    EQ_I64(int_op(FTH_EW_SUB, FTH_U32, 3, 5), UINT32_MAX - 1);
 }
 
 TEST(nan_wins_in_min_and_max)
@@ -481,7 +503,8 @@ static void fill_special(fth_dtype t, char *data, bool huge, t_random *r)
         if (!huge && fabs(v) > 50 && isfinite(v)) v = 50;
         if (t == FTH_BOOL) v = (double)(k & 1);
         if (fth_dtype_is_int(t))
-            v = (double)t_random_i64(r, t == FTH_U8 || t == FTH_U16 ? 0 : -100, 200);
+            v = k < 6 && t != FTH_I64 ? (k % 2 ? t_lowest(t) : t_highest(t))
+                                      : (double)t_random_i64(r, t_lowest(t) < 0 ? -100 : 0, 120);
         t_put(t, data, i, v, im);
     }
 }
@@ -493,6 +516,8 @@ static void try_loops_with(fth__map_loops *loops, fth_ew op, fth_dtype t, bool h
     _Alignas(16) char in[3][LOOP_N * 16], out[LOOP_N * 16];
     for (int form = 0; form < FTH__FORMS; form++) {
         fth__vec_fn *run = (*loops)[op][t][form];
+        if (to != FTH_DTYPE_COUNT && form == FTH__VV && !run)
+            run = (*loops)[op][fth__vec_twin(t)][form]; /* they share it */
         if (to == FTH_DTYPE_COUNT || !run) continue;
         for (int k = 0; k < 3; k++)
             fill_special(k == 0 && row->result == FTH__EW_PICK ? FTH_BOOL : t, in[k], huge, r);

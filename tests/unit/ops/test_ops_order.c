@@ -42,6 +42,8 @@ static void fill_hard(fth_dtype t, void *x, int64_t count, t_random *r)
 {
     for (int64_t i = 0; i < count / 4; i++)
         t_put(t, x, t_random_i64(r, 0, count - 1), (double)t_random_i64(r, 0, 1), 0);
+    for (int64_t i = 0; fth_dtype_is_int(t) && i < count / 8; i++)
+        t_put(t, x, t_random_i64(r, 0, count - 1), i % 2 ? t_lowest(t) : t_highest(t), 0);
     for (int64_t i = 0; fth_dtype_is_real(t) && i < count / 20; i++) {
         t_put(t, x, t_random_i64(r, 0, count - 1), (double)NAN, 0);
         t_put(t, x, t_random_i64(r, 0, count - 1), i % 2 ? HUGE_VAL : -HUGE_VAL, 0);
@@ -316,6 +318,10 @@ TEST(argmin_and_argmax_of_every_dtype)
             t_random r = t_random_make(4);
             const fth_val v = t_noise(g, "x", t, "a y c", &r),
                           m = fth_arg_(FTH_HERE, largest, v, "y");
+            if (fth_dtype_is_int(t)) {
+                t_put(t, t_data(v), 11 * 2, t_highest(t), 0);
+                t_put(t, t_data(v), 12 * 2, t_lowest(t), 0);
+            }
             if (fth_dtype_is_real(t)) {
                 t_put(t, t_data(v), 7 * 2, (double)NAN, 0);
                 t_put(t, t_data(v), 9 * 2, (double)NAN, 0);

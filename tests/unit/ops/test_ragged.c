@@ -58,7 +58,8 @@ TEST(rows_get_the_sum_of_their_entries)
         const fth_val x = t_noise(g, "x", (fth_dtype)t, "entry k", &r);
         const fth_val y = fth_collect(x, "entry");
         MADE(y);
-        IS_TRUE(fth_val_dtype(y) == (t <= FTH_I64 ? FTH_I64 : (fth_dtype)t));
+        IS_TRUE(fth_val_dtype(y) ==
+                (fth_dtype_is_int((fth_dtype)t) || t == FTH_BOOL ? FTH_I64 : (fth_dtype)t));
         double got[35];
         t_eval_f64(y, got);
         for (int row = 0; row < 7; row++)
