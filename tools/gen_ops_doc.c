@@ -41,8 +41,8 @@ static void put_dtypes(const char *list)
 {
     static const struct {
         const char *word, *dtypes;
-    } groups[] = {{"all", "bool u8 u16 i32 i64 f16 bf16 f32 f64 c64 c128 "},
-                  {"integers", "u8 u16 i32 i64 "},
+    } groups[] = {{"all", "bool u8 u16 u32 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128 "},
+                  {"integers", "u8 u16 u32 i8 i16 i32 i64 "},
                   {"reals", "f16 bf16 f32 f64 "},
                   {"complex", "c64 c128 "}};
     const char *before = "";
@@ -67,8 +67,8 @@ static void put_support(fth_context *ctx, int i)
 {
     char list[128] = "";
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
-        if (doctor_supports(ctx, i, (fth_dtype)t)) {
-            strcat(list, fth_dtype_name((fth_dtype)t));
+        if (doctor_supports(ctx, i, doctor_dtypes[t])) {
+            strcat(list, fth_dtype_name(doctor_dtypes[t]));
             strcat(list, " ");
         }
     put_dtypes(list);

@@ -208,6 +208,8 @@ void doctor_show_json(fth_json_writer *j, const doctor_report *r);
 /* Fast kernels against the reference loops, through the public interface. */
 bool doctor_selftest(void *user, fth_context *ctx, int i, doctor_case *out);
 
+/* Every dtype, in the order of tables: bool, integers by their width, reals, complex numbers. */
+extern const fth_dtype doctor_dtypes[FTH_DTYPE_COUNT];
 /* Whether the context's device takes row i of fathom/samples.h for a dtype: asked by planning it.
  */
 bool doctor_supports(fth_context *ctx, int i, fth_dtype dtype);

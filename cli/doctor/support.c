@@ -9,6 +9,11 @@
 #include <fathom/samples.h>
 #include <string.h>
 
+const fth_dtype doctor_dtypes[FTH_DTYPE_COUNT] = {FTH_BOOL, FTH_U8,  FTH_U16, FTH_U32, FTH_I8,
+                                                  FTH_I16,  FTH_I32, FTH_I64, FTH_F16, FTH_BF16,
+                                                  FTH_F32,  FTH_F64, FTH_C64, FTH_C128};
+_Static_assert(FTH_DTYPE_COUNT == 14, "new dtype: where does it stand?");
+
 static fth_status read_nothing(void *self, const int64_t *lo, const int64_t *n, void *dst,
                                fth_err *err)
 {
@@ -41,13 +46,14 @@ static bool has_kernel(const fth_backend *b, const char *op)
 static void show_table(FILE *out, fth_context *ctx)
 {
     fprintf(out, "\noperations on %s\n%-12s", fth_context_device(ctx), "");
-    for (int t = 0; t < FTH_DTYPE_COUNT; t++) fprintf(out, " %-5s", fth_dtype_name((fth_dtype)t));
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        fprintf(out, " %-5s", fth_dtype_name(doctor_dtypes[t]));
     fputc('\n', out);
     for (int i = 0; fth_sample_at(i); i++) {
         fprintf(out, "%-12s", fth_sample_at(i)->name);
         for (int t = 0; t < FTH_DTYPE_COUNT; t++)
             fprintf(out, t + 1 < FTH_DTYPE_COUNT ? " %-5s" : " %s",
-                    doctor_supports(ctx, i, (fth_dtype)t) ? "yes" : "-");
+                    doctor_supports(ctx, i, doctor_dtypes[t]) ? "yes" : "-");
         fputc('\n', out);
     }
 }
@@ -82,8 +88,8 @@ static void json_dtypes(fth_json_writer *j, const char *key, fth_context *ctx, i
 {
     fth_json_open(j, key, '[');
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
-        if (doctor_supports(ctx, i, (fth_dtype)t))
-            fth_json_text(j, NULL, fth_dtype_name((fth_dtype)t));
+        if (doctor_supports(ctx, i, doctor_dtypes[t]))
+            fth_json_text(j, NULL, fth_dtype_name(doctor_dtypes[t]));
     fth_json_close(j);
 }
 

@@ -225,8 +225,8 @@ FTH_API fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object);
 /* Names of the children of a group, sorted bytewise. */
 FTH_API FTH_MUST_USE fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_texts **out,
                                             fth_err *err);
-/* A dataset of numbers. Integer types without an fth_dtype are widened: i8 i16 to i32, u32 u64 to
- * i64 (a u64 that does not fit is an error); h5py's bool and complex are supported. While the
+/* A dataset of numbers. Integers of a width that no fth_dtype has are widened, those of u64 to i64
+ * (a number that does not fit is an error); h5py's bool and complex are supported. While the
  * source is open it holds one chunk of the file, three if it is compressed, from `mem`. */
 FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, fth_source *out,
                                               fth_err *err);

@@ -192,8 +192,8 @@ FTH_API fth_val fth_inverse_(fth_site site, fth_val a, const char *row, const ch
 
 /* ---- moving data ------------------------------------------------------------------------------
  */
-/* v with `axis` replaced by the axes of `index` (i32 or i64): out[..i..] = v[..index[i]..]. Shared
- * axes are batch axes. An index out of range fails the run (FTH_E_INDEX_RANGE). */
+/* v with `axis` replaced by the axes of `index` (i32, u32 or i64): out[..i..] = v[..index[i]..].
+ * Shared axes are batch axes. An index out of range fails the run (FTH_E_INDEX_RANGE). */
 FTH_API fth_val fth_gather_(fth_site site, fth_val v, const char *axis, fth_val index);
 /* Sum rows of v into an axis: out[..index[i]..] += v[..i..], in the order of i. `from` names the
  * axis or axes of the index, outermost first. */

@@ -12,6 +12,7 @@
 #include "io/h5_info.h"
 #include "io/npz.h"
 #include "mem/heap.h"
+#include "ops/scalar.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -42,11 +43,30 @@ static fth_status bad_column(const fth_csr *c, int64_t entry, int64_t col, fth_e
                     c->label, entry, fth__row_of(c->ptr, c->rows, entry), col, c->cols - 1);
 }
 
+static bool is_index(const fth_source *s)
+{
+    return s->n_axes == 1 && fth_dtype_is_int(s->dtype);
+}
+
+/* Elements [lo, lo + n) of a list of whole numbers, as i64. */
+static fth_status read_index(const fth_source *s, int64_t lo, int64_t n, int64_t *out, fth_err *err)
+{
+    const int64_t size = fth_dtype_size(s->dtype);
+    const char *narrow = (const char *)out;
+    FTH_TRY(s->read(s->self, &lo, &n, out, err));
+    for (int64_t i = n; size < 8 && i-- > 0;) /* from the back: both share the memory */
+        out[i] = fth__load(s->dtype, narrow + i * size).i;
+    return FTH_OK;
+}
+
 /* Columns of entries [p, p+m), m at most PIECE, checked. */
 static fth_status read_piece(fth_csr *c, int64_t p, int64_t m, int32_t *col, fth_err *err)
 {
     FTH_ASSERT(m > 0 && m <= PIECE && p >= 0 && p + m <= c->ptr[c->rows]);
-    FTH_TRY(c->indices.read(c->indices.self, &p, &m, c->wide ? (void *)c->wide : (void *)col, err));
+    if (c->wide)
+        FTH_TRY(read_index(&c->indices, p, m, c->wide, err));
+    else
+        FTH_TRY(c->indices.read(c->indices.self, &p, &m, col, err));
     for (int64_t i = 0; i < m; i++) {
         const int64_t v = c->wide ? c->wide[i] : col[i];
         if (v < 0 || v >= c->cols) return bad_column(c, p + i, v, err);
@@ -264,34 +284,14 @@ static void close_nothing(void *self)
     (void)self;
 }
 
-static bool is_index(const fth_source *s)
-{
-    return s->n_axes == 1 && (s->dtype == FTH_I32 || s->dtype == FTH_I64);
-}
-
-/* Read a list of i32 or i64 as i64. */
-static fth_status read_index(const fth_source *s, int64_t n, int64_t *out, fth_err *err)
-{
-    const int64_t lo = 0;
-    FTH_TRY(s->read(s->self, &lo, &n, out, err));
-    if (s->dtype == FTH_I64) return FTH_OK;
-    FTH_ASSERT(s->dtype == FTH_I32); /* is_index let nothing else in */
-    const char *narrow = (const char *)out;
-    for (int64_t i = n; i-- > 0;) { /* from the back: both share the memory */
-        int32_t v;
-        memcpy(&v, narrow + i * 4, 4);
-        out[i] = v;
-    }
-    return FTH_OK;
-}
-
 static fth_status take_pointers(fth_csr *c, const fth_source *indptr, fth_err *err)
 {
     char a[120], b[120];
     if (!is_index(indptr) || !is_index(&c->indices) || c->data.n_axes != 1)
         return FTH_FAIL(
             err, FTH_E_FILE_SHAPE,
-            "%s: a sparse matrix has lists of i32 or i64 as indptr and indices; these are %s and "
+            "%s: a sparse matrix has lists of whole numbers as indptr and indices; these are %s "
+            "and "
             "%s",
             c->label, fth__shape_text(indptr->dtype, indptr->n_axes, indptr->size, a, sizeof a),
             fth__shape_text(c->indices.dtype, c->indices.n_axes, c->indices.size, b, sizeof b));
@@ -313,7 +313,7 @@ static fth_status take_pointers(fth_csr *c, const fth_source *indptr, fth_err *e
     FTH_TRY(fth_mem_take(c->mem, FTH_MEM_ANY, (uint64_t)indptr->size[0] * 8, "csr row pointers",
                          &block, err));
     c->ptr = block;
-    FTH_TRY(read_index(indptr, indptr->size[0], c->ptr, err));
+    FTH_TRY(read_index(indptr, 0, indptr->size[0], c->ptr, err));
     for (int64_t r = 0; r <= c->rows; r++) {
         const int64_t before = r ? c->ptr[r - 1] : 0;
         if ((r == 0 && c->ptr[0] != 0) || c->ptr[r] < before || c->ptr[r] > c->data.size[0])
@@ -442,7 +442,7 @@ static fth_status take_npz_shape(fth_csr *c, fth_npz *npz, fth_err *err)
     int64_t sizes[2] = {0, 0};
     FTH_TRY(fth_npz_source(npz, "shape", &shape, err));
     const fth_status s = is_index(&shape) && shape.size[0] == 2
-                             ? read_index(&shape, 2, sizes, err)
+                             ? read_index(&shape, 0, 2, sizes, err)
                              : FTH_FAIL(err, FTH_E_FILE_FORMAT,
                                         "%s: the shape should be two whole numbers", c->label);
     fth_source_close(&shape);

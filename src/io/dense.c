@@ -134,35 +134,14 @@ static fth_status through_window(dense *d, window *w, uint64_t offset, uint64_t 
     return FTH_OK;
 }
 
-int64_t fth__layout_item(const fth__layout *l)
+/* u64 is kept as i64: what has the sign bit does not fit. */
+static fth_status check_u64(const dense *d, int64_t count, const int64_t *v, fth_err *err)
 {
-    static const int64_t bytes[] = {
-        [FTH__KEPT_I8] = 1, [FTH__KEPT_I16] = 2, [FTH__KEPT_U32] = 4, [FTH__KEPT_U64] = 8};
-    FTH_ASSERT((size_t)l->kept < sizeof bytes / sizeof bytes[0]);
-    return l->kept == FTH__KEPT_SAME ? fth_dtype_size(l->dtype) : bytes[l->kept];
-}
-
-/* Elements as they are kept, at `from`, become those of the dtype, at `to`, which begins before
- * them: front to back none is written over before it was read. */
-static fth_status widen(const dense *d, int64_t count, const char *from, char *to, fth_err *err)
-{
-    const fth__stored_int kept = d->l.kept;
-    const int64_t item = fth__layout_item(&d->l);
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t v = 0;
-        memcpy(&v, from + i * item, (size_t)item);
-        if (kept == FTH__KEPT_U64 && v > INT64_MAX)
+    for (int64_t i = 0; i < count; i++)
+        if (v[i] < 0)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "a %s array has %llu, and numbers below 2^63 are read", d->kind,
-                            (unsigned long long)v);
-        if (kept == FTH__KEPT_U32 || kept == FTH__KEPT_U64) {
-            const int64_t large = (int64_t)v;
-            memcpy(to + 8 * i, &large, 8);
-        } else {
-            const int32_t small = kept == FTH__KEPT_I8 ? (int8_t)v : (int16_t)v;
-            memcpy(to + 4 * i, &small, 4);
-        }
-    }
+                            (unsigned long long)v[i]);
     return FTH_OK;
 }
 
@@ -175,14 +154,14 @@ static uint64_t rect_end(const fth__layout *l, int n_axes, const int64_t *size, 
         last += (lo[a] + n[a] - 1) * stride;
         stride *= size[a];
     }
-    return l->offset + (uint64_t)(last + 1) * (uint64_t)fth__layout_item(l);
+    return l->offset + (uint64_t)(last + 1) * (uint64_t)fth_dtype_size(l->dtype);
 }
 
 static fth_status read_forward(dense *d, const int64_t *lo, const int64_t *n, char *dst,
                                fth_err *err)
 {
     const fth__layout *l = &d->l;
-    const uint64_t item = (uint64_t)fth__layout_item(l);
+    const uint64_t item = (uint64_t)fth_dtype_size(l->dtype);
     const uint64_t end = rect_end(l, l->n_axes, l->size, lo, n);
     fth__runs r;
     fth__runs_start(&r, l->n_axes, l->size, lo, n);
@@ -238,7 +217,7 @@ static fth_status read_scattered(dense *d, window *w, const int64_t *lo, const i
 {
     const fth__layout *l = &d->l;
     const int k = l->n_axes;
-    const uint64_t item = (uint64_t)fth__layout_item(l);
+    const uint64_t item = (uint64_t)fth_dtype_size(l->dtype);
     int64_t rsize[FTH_MAX_AXES], rlo[FTH_MAX_AXES], rn[FTH_MAX_AXES];
     scatter s = {.n_axes = k, .item = (int64_t)item};
     int64_t stride = 1;
@@ -286,16 +265,12 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     FTH_TRY(fth__rect_check(d->kind, l->n_axes, l->size, lo, n, err));
     const int64_t count = fth__rect_count(l->n_axes, n);
     if (count == 0) return FTH_OK;
-    const int64_t item = fth__layout_item(l);
-    FTH_ASSERT(item <= fth_dtype_size(l->dtype)); /* widen goes from front to back */
-    char *raw = (char *)dst + count * (fth_dtype_size(l->dtype) - item);
     if (l->fortran && l->n_axes > 1)
-        FTH_TRY(read_fortran(d, lo, n, raw, err));
+        FTH_TRY(read_fortran(d, lo, n, dst, err));
     else
-        FTH_TRY(read_forward(d, lo, n, raw, err));
-    if (l->swap && l->kept == FTH__KEPT_SAME) fth__swap_elements(l->dtype, count, raw);
-    if (l->swap && l->kept != FTH__KEPT_SAME) turn_each(raw, (uint64_t)(count * item), item);
-    if (l->kept != FTH__KEPT_SAME) FTH_TRY(widen(d, count, raw, dst, err));
+        FTH_TRY(read_forward(d, lo, n, dst, err));
+    if (l->swap) fth__swap_elements(l->dtype, count, dst);
+    if (l->is_u64) FTH_TRY(check_u64(d, count, dst, err));
     fth__bools_settle(l->dtype, count, dst);
     return FTH_OK;
 }

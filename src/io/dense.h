@@ -37,25 +37,15 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
 /* Read a whole source into a tensor of its dtype and shape, wherever that is. */
 fth_status fth__source_fill(const fth_source *source, fth_tensor *t, fth_err *err);
 
-/* Whole numbers that no dtype of ours has: read as i32 (the small ones) or i64. */
-typedef enum fth__stored_int {
-    FTH__KEPT_SAME,
-    FTH__KEPT_I8,
-    FTH__KEPT_I16,
-    FTH__KEPT_U32,
-    FTH__KEPT_U64 /* a number from 2^63 on is an error */
-} fth__stored_int;
-
 typedef struct fth__layout {
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
-    uint64_t offset;      /* of the first element, in fth__bytes */
-    bool fortran;         /* the first axis is the one whose neighbours touch */
-    bool swap;            /* big-endian */
-    fth__stored_int kept; /* FTH__KEPT_SAME: the elements are of `dtype` in the file */
+    uint64_t offset; /* of the first element, in fth__bytes */
+    bool fortran;    /* the first axis is the one whose neighbours touch */
+    bool swap;       /* big-endian */
+    bool is_u64;     /* read as i64; a number from 2^63 on is an error */
 } fth__layout;
-int64_t fth__layout_item(const fth__layout *layout); /* bytes of an element in the file */
 /* Fill in a source. The layout was checked against the bytes there are. `bytes` passes over on
  * success only; `kind` is a literal. */
 fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, const fth__bytes *bytes,

@@ -136,12 +136,14 @@ static bool map_integer(hid_t type, fth_dtype *dtype)
     const size_t bytes = H5Tget_size(type);
     const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
     if (bytes > 8) return false;
-    if (!is_signed && bytes == 1)
-        *dtype = FTH_U8;
-    else if (!is_signed && bytes == 2)
-        *dtype = FTH_U16;
+    if (bytes <= 1)
+        *dtype = is_signed ? FTH_I8 : FTH_U8;
+    else if (bytes <= 2)
+        *dtype = is_signed ? FTH_I16 : FTH_U16;
+    else if (bytes <= 4)
+        *dtype = is_signed ? FTH_I32 : FTH_U32;
     else
-        *dtype = bytes < 4 || (is_signed && bytes == 4) ? FTH_I32 : FTH_I64;
+        *dtype = FTH_I64;
     return true;
 }
 

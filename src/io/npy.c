@@ -22,21 +22,11 @@ enum {
 static const struct {
     const char *text; /* without the byte order */
     fth_dtype dtype;
-} names[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},   {"u2", FTH_U16}, {"i4", FTH_I32},
-             {"i8", FTH_I64},  {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64},
-             {"c8", FTH_C64},  {"c16", FTH_C128}};
+} names[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},  {"u2", FTH_U16},  {"u4", FTH_U32}, {"i1", FTH_I8},
+             {"i2", FTH_I16},  {"i4", FTH_I32}, {"i8", FTH_I64},  {"f2", FTH_F16}, {"f4", FTH_F32},
+             {"f8", FTH_F64},  {"c8", FTH_C64}, {"c16", FTH_C128}};
 enum { NAMES = sizeof names / sizeof names[0] };
-/* Read as a wider dtype, as datasets of HDF5 are. */
-static const struct {
-    const char *text;
-    fth_dtype dtype;
-    fth__stored_int kept;
-} wider[] = {{"i1", FTH_I32, FTH__KEPT_I8},
-             {"i2", FTH_I32, FTH__KEPT_I16},
-             {"u4", FTH_I64, FTH__KEPT_U32},
-             {"u8", FTH_I64, FTH__KEPT_U64}};
-enum { WIDER = sizeof wider / sizeof wider[0] };
-_Static_assert(FTH_DTYPE_COUNT == NAMES + 4, "every dtype but bf16 and u32 i16 i8 has a row above");
+_Static_assert(FTH_DTYPE_COUNT == NAMES + 1, "every dtype but bf16 has a row above");
 
 /* ---- the dictionary ---- */
 
@@ -247,14 +237,14 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
     *out = (fth__layout){.n_axes = npy->n_axes, .offset = npy->offset, .fortran = npy->fortran};
     memcpy(out->size, npy->size, sizeof out->size);
     const char order = npy->descr[0];
-    int k = 0, w = 0;
-    while (k < NAMES && strcmp(npy->descr + (order != '\0'), names[k].text) != 0) k++;
-    while (w < WIDER && strcmp(npy->descr + (order != '\0'), wider[w].text) != 0) w++;
-    if ((k == NAMES && w == WIDER) || !order || !strchr("<>=|", order))
+    const char *text = npy->descr + (order != '\0');
+    int k = 0;
+    while (k < NAMES && strcmp(text, names[k].text) != 0) k++;
+    out->is_u64 = strcmp(text, "u8") == 0;
+    if ((k == NAMES && !out->is_u64) || !order || !strchr("<>=|", order))
         return refuse_dtype(npy->descr, path, err);
-    out->dtype = k < NAMES ? names[k].dtype : wider[w].dtype;
-    out->kept = k < NAMES ? FTH__KEPT_SAME : wider[w].kept;
-    const int64_t item = fth__layout_item(out);
+    out->dtype = out->is_u64 ? FTH_I64 : names[k].dtype;
+    const int64_t item = fth_dtype_size(out->dtype);
     if (order == '|' && item > 1) return refuse_dtype(npy->descr, path, err);
     out->swap = order == '>';
     uint64_t bytes = 0;
@@ -263,7 +253,6 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
         return FTH__FILE_FAIL(
             err, FTH_E_FILE_FORMAT, path, 0, "%s has more bytes than 63 bits can count",
             fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape));
-    bytes = bytes / (uint64_t)fth_dtype_size(out->dtype) * (uint64_t)item;
     if (bytes > total - out->offset)
         return FTH__FILE_FAIL(
             err, FTH_E_FILE_SHORT, path, out->offset,

@@ -45,7 +45,8 @@ struct fth_safetensors {
 static const char *const dtype_names[FTH_DTYPE_COUNT] = {
     [FTH_BOOL] = "BOOL", [FTH_U8] = "U8",   [FTH_U16] = "U16",   [FTH_I32] = "I32",
     [FTH_I64] = "I64",   [FTH_F16] = "F16", [FTH_BF16] = "BF16", [FTH_F32] = "F32",
-    [FTH_F64] = "F64",   [FTH_C64] = "C64", [FTH_C128] = NULL,
+    [FTH_F64] = "F64",   [FTH_C64] = "C64", [FTH_C128] = NULL,   [FTH_U32] = "U32",
+    [FTH_I16] = "I16",   [FTH_I8] = "I8",
 };
 
 const char *fth__st_dtype_name(fth_dtype t)

@@ -111,12 +111,12 @@ fth_status fth__zarr_load(fth__zarr_meta *m, fth_mem *mem, const char *folder, f
                           fth_json **attributes, fth_err *err)
 {
     FTH_TRY(fth__zarr_load_any(m, mem, folder, doc, attributes, err));
-    if (!m->text && m->wide == FTH__ZARR_SAME) return FTH_OK;
+    if (!m->text && !m->is_u64) return FTH_OK;
     fth_json_destroy(*doc);
     fth_json_destroy(*attributes);
     *doc = *attributes = NULL;
     return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: images of %s are not read", folder,
-                    m->text ? "strings" : "integers of this size or sign");
+                    m->text ? "strings" : "uint64");
 }
 
 /* ---- groups ---- */
@@ -211,10 +211,8 @@ static void describe(fth_zarr *z)
     for (int i = 0; i < m->codecs.n; i++)
         fth__text_add(&t, "%s%s", i ? " " : "", fth__codec_get(m->codecs.codec[i].kind)->name);
     FTH_ASSERT(!fth__text_is_cut(&t));
-    z->info = (fth_zarr_info){.format = m->format,
-                              .dtype = fth__zarr_read_dtype(m),
-                              .n_axes = m->n_axes,
-                              .packing = z->packing};
+    z->info = (fth_zarr_info){
+        .format = m->format, .dtype = m->dtype, .n_axes = m->n_axes, .packing = z->packing};
     for (int a = 0; a < m->n_axes; a++) {
         z->info.size[a] = m->size[a];
         z->info.chunk[a] = m->chunk[a];
@@ -275,31 +273,6 @@ typedef struct opened {
     char folder[]; /* its path */
 } opened;
 
-/* n elements of a narrower type at `from`, the end of the room for n wider ones at `to`. */
-static bool widen(fth__zarr_wide wide, int64_t n, const char *from, char *to)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int8_t i8;
-        int16_t i16;
-        uint32_t u32;
-        int64_t v = 0;
-        int32_t narrow = 0;
-        switch (wide) {
-        case FTH__ZARR_I8: memcpy(&i8, from + i, 1), narrow = i8; break;
-        case FTH__ZARR_I16: memcpy(&i16, from + 2 * i, 2), narrow = i16; break;
-        case FTH__ZARR_U32: memcpy(&u32, from + 4 * i, 4), v = u32; break;
-        case FTH__ZARR_U64: memcpy(&v, from + 8 * i, 8); break;
-        case FTH__ZARR_SAME: break;
-        }
-        if (v < 0) return false;
-        if (wide == FTH__ZARR_I8 || wide == FTH__ZARR_I16)
-            memcpy(to + 4 * i, &narrow, 4);
-        else
-            memcpy(to + 8 * i, &v, 8);
-    }
-    return true;
-}
-
 static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
@@ -307,19 +280,20 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     const fth__zarr_meta *m = &o->meta;
     int64_t step[FTH_MAX_AXES];
     FTH_TRY(fth__rect_check("zarr", m->n_axes, m->size, lo, n, err));
-    const int64_t count = fth__rect_count(m->n_axes, n), item = fth_dtype_size(m->dtype);
-    char *to = (char *)dst + count * (fth_dtype_size(fth__zarr_read_dtype(m)) - item);
-    fth__zarr_steps(m->n_axes, n, (uint64_t)item, step);
-    FTH_TRY(fth__zarr_read(m, o->folder, &o->rooms, lo, n, to, step, err));
-    if (m->wide == FTH__ZARR_SAME || widen(m->wide, count, to, dst)) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: an element is above 2^63-1", o->folder);
+    const int64_t count = fth__rect_count(m->n_axes, n), *v = dst;
+    fth__zarr_steps(m->n_axes, n, (uint64_t)fth_dtype_size(m->dtype), step);
+    FTH_TRY(fth__zarr_read(m, o->folder, &o->rooms, lo, n, dst, step, err));
+    for (int64_t i = 0; m->is_u64 && i < count; i++)
+        if (v[i] < 0)
+            return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: an element is above 2^63-1", o->folder);
+    return FTH_OK;
 }
 
 static fth_status read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
 {
     const opened *o = self;
-    return fth__rows_by_read("zarr", read_rect, self, fth__zarr_read_dtype(&o->meta),
-                             o->meta.n_axes, o->meta.size, index, n, dst, err);
+    return fth__rows_by_read("zarr", read_rect, self, o->meta.dtype, o->meta.n_axes, o->meta.size,
+                             index, n, dst, err);
 }
 
 static void close_source(void *self)
@@ -348,7 +322,7 @@ fth_status fth_zarr_source(fth_zarr *z, fth_source *out, fth_err *err)
     }
     *out = (fth_source){.kind = "zarr",
                         .self = o,
-                        .dtype = fth__zarr_read_dtype(m),
+                        .dtype = m->dtype,
                         .n_axes = m->n_axes,
                         .read = read_rect,
                         .read_rows = m->n_axes > 0 ? read_rows : NULL,

@@ -22,19 +22,10 @@ enum {
     FTH__ZARR_DOC = 4 << 20, /* of a metadata file: plates of 1536 wells have some 100 KiB */
 };
 
-/* Integers that no dtype of ours has: stored as one of the same size, read as a wider one. */
-typedef enum fth__zarr_wide {
-    FTH__ZARR_SAME,
-    FTH__ZARR_I8,
-    FTH__ZARR_I16,
-    FTH__ZARR_U32,
-    FTH__ZARR_U64
-} fth__zarr_wide;
-
 typedef struct fth__zarr_meta {
     int format;
-    fth_dtype dtype; /* as elements are stored */
-    fth__zarr_wide wide;
+    fth_dtype dtype;
+    bool is_u64;    /* read as i64; a number from 2^63 on is an error */
     bool text;      /* elements are strings, and `dtype` means nothing */
     int characters; /* of each string, 4 bytes each; 0: strings of any length */
     int n_axes;
@@ -78,9 +69,7 @@ fth__zarr_node fth__zarr_node_of(const char *folder);
 /* A JSON file of a folder, at most FTH__ZARR_DOC bytes. */
 fth_status fth__zarr_doc(fth_json **out, fth_mem *mem, const char *folder, const char *name,
                          fth_err *err);
-/* Elements as they are read. */
-fth_dtype fth__zarr_read_dtype(const fth__zarr_meta *m);
-/* As fth__zarr_load, also of integers that are widened and of strings. */
+/* As fth__zarr_load, also of u64 and of strings. */
 fth_status fth__zarr_load_any(fth__zarr_meta *m, fth_mem *mem, const char *folder, fth_json **doc,
                               fth_json **attributes, fth_err *err);
 /* Where `m` describes the array in `folder`; *attributes (may be NULL) is its own document in

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/str.h"
 #include "io/zarr.h"
+#include "ops/identity.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,37 +28,21 @@ static const struct {
     const char *v2, *v3; /* "" where there is none */
     fth_dtype dtype;
 } names[] = {
-    {"b1", "bool", FTH_BOOL},     {"u1", "uint8", FTH_U8},        {"u2", "uint16", FTH_U16},
-    {"i4", "int32", FTH_I32},     {"i8", "int64", FTH_I64},       {"f2", "float16", FTH_F16},
-    {"", "bfloat16", FTH_BF16},   {"f4", "float32", FTH_F32},     {"f8", "float64", FTH_F64},
-    {"c8", "complex64", FTH_C64}, {"c16", "complex128", FTH_C128}};
+    {"b1", "bool", FTH_BOOL},     {"u1", "uint8", FTH_U8},         {"u2", "uint16", FTH_U16},
+    {"i4", "int32", FTH_I32},     {"i8", "int64", FTH_I64},        {"f2", "float16", FTH_F16},
+    {"", "bfloat16", FTH_BF16},   {"f4", "float32", FTH_F32},      {"f8", "float64", FTH_F64},
+    {"c8", "complex64", FTH_C64}, {"c16", "complex128", FTH_C128}, {"u4", "uint32", FTH_U32},
+    {"i2", "int16", FTH_I16},     {"i1", "int8", FTH_I8}};
 enum { NAMES = sizeof names / sizeof names[0] };
 enum { LONGEST_TEXT = 1 << 16 };   /* characters of strings of a fixed length */
 #define LONGEST (INT64_C(1) << 56) /* so that a corner and an extent can be added */
-_Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES + 3, "every dtype has a row above");
+_Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES, "every dtype has a row above");
 
 const char *fth__zarr_dtype_name(fth_dtype dtype, int format)
 {
     for (int k = 0; k < NAMES; k++)
         if (names[k].dtype == dtype) return format == 2 ? names[k].v2 : names[k].v3;
     return "";
-}
-
-static const struct {
-    const char *v2, *v3;
-    fth_dtype dtype; /* of the same size */
-    fth__zarr_wide wide;
-} wides[] = {{"i1", "int8", FTH_U8, FTH__ZARR_I8},
-             {"i2", "int16", FTH_U16, FTH__ZARR_I16},
-             {"u4", "uint32", FTH_I32, FTH__ZARR_U32},
-             {"u8", "uint64", FTH_I64, FTH__ZARR_U64}};
-enum { WIDES = sizeof wides / sizeof wides[0] };
-
-fth_dtype fth__zarr_read_dtype(const fth__zarr_meta *m)
-{
-    return m->wide == FTH__ZARR_SAME                             ? m->dtype
-           : m->wide == FTH__ZARR_I8 || m->wide == FTH__ZARR_I16 ? FTH_I32
-                                                                 : FTH_I64;
 }
 
 /* ---- numbers ---- */
@@ -159,13 +144,7 @@ static bool take_fill(const fth_json_value *v, const fth__zarr_meta *m, uint8_t 
     }
     const int64_t value = fth_json_get_int(v, NULL, 0);
     if (fth_json_get_text(v, NULL, NULL)) return m->text;
-    if (m->wide != FTH__ZARR_SAME || m->text) {
-        memcpy(to, &value, item);
-        return true;
-    }
-    if (dtype == FTH_U8    ? value < 0 || value > UINT8_MAX
-        : dtype == FTH_U16 ? value < 0 || value > UINT16_MAX
-                           : dtype == FTH_I32 && (value < INT32_MIN || value > INT32_MAX))
+    if (!m->text && (value < fth__first_int((int)dtype) || value > fth__last_int((int)dtype)))
         return false;
     memcpy(to, &value, item); /* little-endian */
     return true;
@@ -221,13 +200,12 @@ static fth_status take_dtype2(const scan *s, const char *text)
             s->m->swap = text[0] == '>' && fth_dtype_size(names[k].dtype) > 1;
             return FTH_OK;
         }
-    for (int k = 0; k < WIDES; k++)
-        if (strcmp(text + 1, wides[k].v2) == 0) {
-            s->m->dtype = wides[k].dtype;
-            s->m->wide = wides[k].wide;
-            s->m->swap = text[0] == '>' && fth_dtype_size(wides[k].dtype) > 1;
-            return FTH_OK;
-        }
+    if (strcmp(text + 1, "u8") == 0) {
+        s->m->dtype = FTH_I64;
+        s->m->is_u64 = true;
+        s->m->swap = text[0] == '>';
+        return FTH_OK;
+    }
     return BAD(s, FTH_E_FILE_FEATURE,
                "%s: the elements are '%s', which is not read; "
                "b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16 are",
@@ -425,12 +403,11 @@ static fth_status take_dtype3(const scan *s, const fth_json_value *type)
             s->m->dtype = names[k].dtype;
             return FTH_OK;
         }
-    for (int k = 0; k < WIDES; k++)
-        if (strcmp(text, wides[k].v3) == 0) {
-            s->m->dtype = wides[k].dtype;
-            s->m->wide = wides[k].wide;
-            return FTH_OK;
-        }
+    if (strcmp(text, "uint64") == 0) {
+        s->m->dtype = FTH_I64;
+        s->m->is_u64 = true;
+        return FTH_OK;
+    }
     s->m->dtype = FTH_U8;
     if (strcmp(text, "string") == 0 || strcmp(text, "variable_length_utf8") == 0) {
         s->m->text = true;

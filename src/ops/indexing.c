@@ -8,8 +8,9 @@
 fth_status fth__index_check(const fth_node *node, int in, fth_err *err)
 {
     const fth_dtype t = node->in[in].dtype;
-    return t == FTH_I32 || t == FTH_I64 ? FTH_OK
-                                        : fth__fail_dtype(node, in, "an index of i32 or i64", err);
+    return t == FTH_I32 || t == FTH_U32 || t == FTH_I64
+               ? FTH_OK
+               : fth__fail_dtype(node, in, "an index of i32, u32 or i64", err);
 }
 
 fth_status fth__index_fail_at(const fth_node *node, int in, const int64_t *place, int64_t found,

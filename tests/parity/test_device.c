@@ -98,7 +98,10 @@ static fth_val make_cast(bench *b)
 }
 static fth_val make_checked_cast(bench *b)
 {
-    return fth_cast(x(b), b->t == FTH_I64 || b->t == FTH_F16 ? FTH_I32 : FTH_I64);
+    static const fth_dtype to[FTH_DTYPE_COUNT] = {
+        [FTH_U8] = FTH_I8,   [FTH_U16] = FTH_U8,  [FTH_U32] = FTH_I32, [FTH_I16] = FTH_I8,
+        [FTH_I32] = FTH_I16, [FTH_I64] = FTH_I32, [FTH_F16] = FTH_I32};
+    return fth_cast(x(b), to[b->t] ? to[b->t] : FTH_I64);
 }
 static fth_val make_index(bench *b)
 {
@@ -478,24 +481,30 @@ static make_fn *case_of(const char *op)
     return make_sample;
 }
 
+/* As ops.def names them. */
+static const fth_dtype table_order[FTH_DTYPE_COUNT] = {
+    FTH_BOOL, FTH_U8,  FTH_U16,  FTH_U32, FTH_I8,  FTH_I16, FTH_I32,
+    FTH_I64,  FTH_F16, FTH_BF16, FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+
 static void check_row(const char *op, make_fn *make, const char *kernels)
 {
     if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
     bool any = false;
     char have[128] = "";
     printf("%-20s", op);
-    for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = table_order[k];
         const char *all = "-";
         for (int layout = 0; layout < LAYOUTS; layout++) {
-            const char *one = check(op, make, (fth_dtype)t, layout);
+            const char *one = check(op, make, t, layout);
             if (one[0] && strcmp(all, "none") != 0) all = one;
         }
         any |= strcmp(all, "-") != 0;
         if (strcmp(all, "ok") == 0) {
-            strcat(have, fth_dtype_name((fth_dtype)t));
+            strcat(have, fth_dtype_name(t));
             strcat(have, " ");
         }
-        printf(" %s %-5s", fth_dtype_name((fth_dtype)t), all);
+        printf(" %s %-5s", fth_dtype_name(t), all);
         fflush(stdout);
     }
     printf("\n");

@@ -16,11 +16,11 @@ import zipfile
 
 import numpy as np
 
-DTYPES = ["bool", "u8", "u16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"]
+DTYPES = ["bool", "u8", "u16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128", "u32", "i16", "i8"]
 NUMPY = {"bool": "b1", "u8": "u1", "u16": "<u2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "f32": "<f4", "f64": "<f8",
-         "c64": "<c8", "c128": "<c16"}
+         "c64": "<c8", "c128": "<c16", "u32": "<u4", "i16": "<i2", "i8": "i1"}
 ST = {"bool": "BOOL", "u8": "U8", "u16": "U16", "i32": "I32", "i64": "I64", "f16": "F16", "f32": "F32", "f64": "F64",
-      "c64": "C64", "c128": "F64"}
+      "c64": "C64", "c128": "F64", "u32": "U32", "i16": "I16", "i8": "I8"}
 SIZE = C.c_int64 * 8
 READ = C.CFUNCTYPE(C.c_int, C.c_void_p, C.POINTER(C.c_int64), C.POINTER(C.c_int64), C.c_void_p, C.c_void_p)
 COMMIT = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)
@@ -63,6 +63,9 @@ def sizes(shape):
 def random_array(rng, dtype, shape):
     if dtype == "bool":
         return rng.random(shape) < 0.5
+    if dtype in ("u32", "i16", "i8"):  # the whole range, its ends too
+        ends = np.iinfo(NUMPY[dtype])
+        return np.asarray(rng.choice([ends.min, ends.max, *rng.integers(ends.min, ends.max, 20)], shape)).astype(NUMPY[dtype])
     a = rng.normal(size=shape) * 50
     if dtype.startswith("c"):
         a = a + 1j * rng.normal(size=shape)

@@ -125,7 +125,7 @@ class Scans(unittest.TestCase):
     def test_every_dtype_order_and_layout_of_npz(self):
         base = arrays()
         whole = np.round(base["diff3d"])
-        for dtype in ("<f4", "<f8", ">f4", ">f8", "|u1", "<u2", ">u2", "<u4", ">u4", "<i4", "<i8"):
+        for dtype in ("<f4", "<f8", ">f4", ">f8", "|u1", "<u2", ">u2", "<u4", ">u4", "|i1", ">i2", "<i4", "<i8"):
             diff = whole.astype(dtype)
             for packed in (False, True):
                 path = self.save(diff3d=diff, packed=packed)

@@ -34,6 +34,9 @@ static double number_at(const fth_source *s, const void *raw, int64_t i)
     case FTH_U16: return ((const uint16_t *)raw)[i];
     case FTH_I32: return ((const int32_t *)raw)[i];
     case FTH_I64: return (double)((const int64_t *)raw)[i];
+    case FTH_U32: return ((const uint32_t *)raw)[i];
+    case FTH_I16: return ((const int16_t *)raw)[i];
+    case FTH_I8: return ((const int8_t *)raw)[i];
     case FTH_F32: return (double)((const float *)raw)[i];
     default: return ((const double *)raw)[i];
     }

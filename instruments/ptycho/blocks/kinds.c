@@ -40,10 +40,15 @@ static fth_status read_int(pt_block *b, const char *name, int64_t *out, fth_err 
         *out = *(const int64_t *)p;
     else if (a->n_axes == 0 && a->dtype == FTH_I32)
         *out = *(const int32_t *)p;
+    else if (a->n_axes == 0 && a->dtype == FTH_U32)
+        *out = *(const uint32_t *)p;
+    else if (a->n_axes == 0 && a->dtype == FTH_I16)
+        *out = *(const int16_t *)p;
+    else if (a->n_axes == 0 && a->dtype == FTH_I8)
+        *out = *(const int8_t *)p;
     else
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: '%s': expected an integer scalar, i32 or "
-                        "i64 without axes",
+                        "%s: '%s': expected an integer without axes, not u8 or u16",
                         b->name, name);
     return FTH_OK;
 }

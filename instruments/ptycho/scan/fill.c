@@ -83,6 +83,7 @@ fth_status pt_set_patterns_of(pt_draft *d, const fth_source *base, const char *n
     pt_scan *scan = d->scan;
     int axis[3] = {0, 1, 2};
     fth_source s = *base;
+    FTH_TRY(pt_wide_view(scan, base, &s, err));
     if (!pt_is_number(s.dtype)) {
         FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: '%s' is of %s; expected f32, f64 or whole numbers",
                  scan->path, name, fth_dtype_name(s.dtype));

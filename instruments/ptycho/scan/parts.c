@@ -115,6 +115,9 @@ void pt_to_f64(fth_dtype from, const void *src, int64_t count, double *dst)
     if (from == FTH_U16) CONVERT(uint16_t);
     if (from == FTH_I32) CONVERT(int32_t);
     if (from == FTH_I64) CONVERT(int64_t);
+    if (from == FTH_U32) CONVERT(uint32_t);
+    if (from == FTH_I16) CONVERT(int16_t);
+    if (from == FTH_I8) CONVERT(int8_t);
     if (from == FTH_F32) CONVERT(float);
     if (from == FTH_F64) memmove(dst, src, (size_t)count * sizeof *dst);
 }

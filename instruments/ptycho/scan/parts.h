@@ -41,6 +41,9 @@ fth_status pt_load_reals(pt_scan *scan, fth_source *source, const char *label, d
  * and all others have size 1. */
 fth_status pt_axes_view(pt_scan *scan, const fth_source *base, const int axis[3], fth_source *out,
                         fth_err *err);
+/* Frames of u32 as i64, of i16 and i8 as i32; others as they are. The base is kept by the caller.
+ */
+fth_status pt_wide_view(pt_scan *scan, const fth_source *base, fth_source *out, fth_err *err);
 /* [scan row, scan col, row, col] as [scan row col]; the base is kept by the caller. */
 fth_status pt_cube_view(pt_scan *scan, const fth_source *base, fth_source *out, fth_err *err);
 /* Positions of a raster, `step` apart. */

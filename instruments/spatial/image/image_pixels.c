@@ -238,7 +238,7 @@ static fth_status find_gain(const sp_pixels *p, fth_mem *mem, void *raw, double 
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: expected brightness from 0 to 1 or from 0 to 255, found %g", p->from,
                         v.most);
-    gain[0] = gain[1] = gain[2] = v.most > 1 || t == FTH_I32 || t == FTH_I64 ? 1 : 255;
+    gain[0] = gain[1] = gain[2] = v.most > 1 || fth_dtype_is_int(t) ? 1 : 255;
     return FTH_OK;
 }
 

@@ -163,11 +163,8 @@ fth_status sp_matrix_open_tenx(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const cha
             FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: its shape should be two whole numbers", m->label);
     if (status == FTH_OK) status = fth_source_load(&s, mem, "shape", &t, err);
     if (status == FTH_OK) {
-        const int32_t *narrow = fth_tensor_data(t);
-        const int64_t *wide = fth_tensor_data(t);
-        const bool is_wide = s.dtype == FTH_I64;
-        m->cols = is_wide ? wide[0] : narrow[0];
-        m->rows = is_wide ? wide[1] : narrow[1];
+        m->cols = (int64_t)sp_number_at(s.dtype, fth_tensor_data(t), 0);
+        m->rows = (int64_t)sp_number_at(s.dtype, fth_tensor_data(t), 1);
         status = open_parts(m, &store, group, m->rows, m->cols, err);
     }
     fth_tensor_release(t);

@@ -1,6 +1,8 @@
 /* replay.c - batches, noise and starting values from an .npz file. */
 #include "replay.h"
 
+#include "../read/matrix.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +16,7 @@ bool sp_replay_has(const sp_replay *r, const char *name)
 
 static bool is_index(fth_dtype t)
 {
-    return t == FTH_I32 || t == FTH_I64;
+    return fth_dtype_is_int(t);
 }
 
 static bool is_number(fth_dtype t)
@@ -32,7 +34,7 @@ static fth_status open_rows(sp_replay *r, const char *name, int n_axes, bool ind
         return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s has %d axes of %s; %d of %s are expected",
                     r->path, name, out->n_axes, fth_dtype_name(out->dtype), n_axes,
-                    index ? "i32 or i64" : "f32 or f64");
+                    index ? "whole numbers" : "f32 or f64");
 }
 
 /* ---- lengths ---- */
@@ -124,10 +126,7 @@ void sp_replay_close(sp_replay *r)
 
 static double value_at(fth_dtype t, const void *v, int64_t i)
 {
-    return t == FTH_F64   ? ((const double *)v)[i]
-           : t == FTH_F32 ? (double)((const float *)v)[i]
-           : t == FTH_I64 ? (double)((const int64_t *)v)[i]
-                          : (double)((const int32_t *)v)[i];
+    return sp_number_at(t, v, i);
 }
 
 static void put_values(fth_tensor *to, fth_dtype from, const void *v)
@@ -201,8 +200,7 @@ static fth_status read_list(sp_replay *r, const fth_source *s, int64_t i, int64_
     if (!s->read || !out) return FTH_OK;
     FTH_TRY(read_row(r, s, i, err));
     for (int64_t k = 0; k < s->size[1]; k++) {
-        out[k] =
-            s->dtype == FTH_I64 ? ((const int64_t *)r->room)[k] : ((const int32_t *)r->room)[k];
+        out[k] = (int64_t)value_at(s->dtype, r->room, k);
         if (out[k] < 0 || out[k] >= most)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s: iteration %" PRId64 " asks for number %" PRId64 " of %" PRId64,

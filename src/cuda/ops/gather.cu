@@ -30,7 +30,7 @@ typedef struct args {
     int64_t segments; /* of SEGMENT units */
     int64_t axis_step, limit;
     int lanes; /* of a group: a power of two */
-    bool wide; /* the index is i64 */
+    fth_dtype index_dtype;
     fth_fault *fault;
     fth_cuda_tile tile; /* of the result, for complaints */
     int64_t size[FTH_MAX_AXES];
@@ -57,7 +57,7 @@ static __device__ bool locate(const args &a, int64_t k, const T **from, T **to, 
     const int64_t lo = (k - row * a.segments) * SEGMENT;
     const fth__place p = fth__walk_at(a.rows, row);
     const char *at = a.index + p.at[2];
-    const int64_t found = a.wide ? *(const int64_t *)at : *(const int32_t *)at;
+    const int64_t found = fth__index_get(a.index_dtype, at);
     *n = a.units - lo < SEGMENT ? a.units - lo : SEGMENT;
     *from = (const T *)(a.v + p.at[1] + found * a.axis_step) + lo;
     *to = (T *)(a.out + p.at[0]) + lo;
@@ -125,7 +125,7 @@ static int plan(const fth_call *call, args *a)
     a->index = w.index_at;
     a->axis_step = w.axis;
     a->limit = node->in[0].size[s.dim];
-    a->wide = node->in[1].dtype == FTH_I64;
+    a->index_dtype = node->in[1].dtype;
     FTH_ASSERT(bytes % unit == 0);
     a->units = bytes / unit;
     a->segments = (a->units + SEGMENT - 1) / SEGMENT;

@@ -31,7 +31,7 @@ typedef struct fth__scatter_args {
     char *sum;
     int64_t into_step, limit;
     int dtype; /* of v */
-    bool wide; /* the index is i64 */
+    fth_dtype index_dtype;
     fth_fault *fault;
     /* a round of the sort */
     int64_t batch_lo, batches, row_lo, n;
@@ -40,7 +40,8 @@ typedef struct fth__scatter_args {
 } fth__scatter_args;
 
 #ifdef __CUDACC__
-static __device__ inline uint64_t fth__scatter_place(const fth__scatter_digits &d, int64_t k, uint64_t *count)
+static __device__ inline uint64_t fth__scatter_place(const fth__scatter_digits &d, int64_t k,
+                                                     uint64_t *count)
 {
     uint64_t where = 0;
     *count = 1;
@@ -56,10 +57,11 @@ static __device__ inline uint64_t fth__scatter_place(const fth__scatter_digits &
 
 /* The target of a row; -1 and a complaint when it is outside. `other` counts steps of `d`. */
 static __device__ inline int64_t fth__scatter_target(const fth__scatter_args &a, int64_t at,
-                                                     int64_t row, const fth__scatter_digits &d, int64_t other)
+                                                     int64_t row, const fth__scatter_digits &d,
+                                                     int64_t other)
 {
     const char *p = a.index + at;
-    const int64_t k = a.wide ? *(const int64_t *)p : *(const int32_t *)p;
+    const int64_t k = fth__index_get(a.index_dtype, p);
     if (k >= 0 && k < a.limit) return k;
     uint64_t inner, rows;
     const uint64_t low = fth__scatter_place(d, other, &inner);
@@ -146,7 +148,7 @@ static inline fth__scatter_args fth__scatter_args_of(const fth_call *call, const
     a.into_step = sums->stride[s.at] * wide;
     a.limit = node->out[0].size[s.at];
     a.dtype = (int)node->in[0].dtype;
-    a.wide = node->in[1].dtype == FTH_I64;
+    a.index_dtype = node->in[1].dtype;
     a.fault = call->fault;
     for (int i = 0; i < ((const fth__scatter_attr *)node->attr)->n; i++)
         fth__scatter_add_axis(&a, call, &s, s.from[i], sums, wide);

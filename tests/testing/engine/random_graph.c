@@ -302,7 +302,8 @@ int rg_input(rg *g, fth_dtype dtype, const char *axes, rg_fill fill)
 
 int rg_index(rg *g, const char *axes, int64_t n)
 {
-    const int v = rg_input(g, rg_chance(g, 50) ? FTH_I32 : FTH_I64, axes, RG_FILL_POSITIVE);
+    static const fth_dtype index[] = {FTH_I32, FTH_I64, FTH_I64, FTH_U32};
+    const int v = rg_input(g, index[rg_int(g, 0, 3)], axes, RG_FILL_POSITIVE);
     if (v < 0 || n < 1) return -1;
     rg_data *d = g->data[g->n_data - 1];
     for (int64_t i = 0; i < d->bytes / fth_dtype_size(d->dtype); i++)

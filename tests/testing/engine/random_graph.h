@@ -149,7 +149,7 @@ fth_val rg_val(const rg *g, int i);
 /* A value of these classes of dtypes: from the pool, or a new input. -1: no room. */
 int rg_want(rg *g, int classes, bool exact);
 int rg_input(rg *g, fth_dtype dtype, const char *axes, rg_fill fill);
-/* An i32 or i64 input of indices below n. */
+/* An i32, u32 or i64 input of indices below n. */
 int rg_index(rg *g, const char *axes, int64_t n);
 /* Memory for one more input; NULL: too many. Filled by the caller. */
 rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size);

@@ -59,7 +59,7 @@ static void round_trip(fth_mem *mem, const fth_h5_dataset *want, uint64_t stream
 TEST(every_dtype_comes_back)
 {
     fth_mem *mem = t_mem(1 << 24);
-    for (int t = 0; t < FTH_U32; t++) {
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
         round_trip(
             mem,
             &(fth_h5_dataset){.name = "/a", .dtype = (fth_dtype)t, .n_axes = 2, .size = {7, 5}}, 1);
@@ -246,16 +246,18 @@ static void put(hid_t file, const char *name, hid_t type, hid_t memory, hsize_t 
     H5Sclose(space);
 }
 
-TEST(other_integers_are_widened_and_byte_orders_turned)
+TEST(integers_of_files_of_others_and_byte_orders)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("foreign.h5");
     const hid_t f = foreign(path);
     const int8_t i8[3] = {-1, 0, 127};
+    const int16_t i16[3] = {-32768, -1, 32767};
     const uint32_t u32[3] = {0, 7, 4294967295u};
     const uint64_t u64[3] = {0, 7, UINT64_C(1) << 63};
     const float f32[3] = {1.5f, -2, 0};
     put(f, "i8", H5T_STD_I8LE, H5T_NATIVE_INT8, 3, i8, H5P_DEFAULT);
+    put(f, "i16", H5T_STD_I16BE, H5T_NATIVE_INT16, 3, i16, H5P_DEFAULT);
     put(f, "u32", H5T_STD_U32BE, H5T_NATIVE_UINT32, 3, u32, H5P_DEFAULT);
     put(f, "u64", H5T_STD_U64LE, H5T_NATIVE_UINT64, 3, u64, H5P_DEFAULT);
     put(f, "big", H5T_IEEE_F32BE, H5T_NATIVE_FLOAT, 3, f32, H5P_DEFAULT);
@@ -269,20 +271,26 @@ TEST(other_integers_are_widened_and_byte_orders_turned)
 
     fth_h5 *h5 = open_file(mem, path);
     fth_source s;
-    int32_t a[3];
+    int8_t a[3];
+    int16_t d[3];
+    uint32_t e[3];
     int64_t b[3];
     float c[3];
     const int64_t lo = 0, n3 = 3, n2 = 2;
     OK(fth_h5_source(h5, "i8", &s, NULL));
-    EQ_I64(s.dtype, FTH_I32);
+    EQ_I64(s.dtype, FTH_I8);
     OK(s.read(s.self, &lo, &n3, a, NULL));
-    EQ_I64(a[0], -1);
-    EQ_I64(a[2], 127);
+    SAME_BYTES(a, i8, sizeof i8);
+    fth_source_close(&s);
+    OK(fth_h5_source(h5, "i16", &s, NULL));
+    EQ_I64(s.dtype, FTH_I16);
+    OK(s.read(s.self, &lo, &n3, d, NULL));
+    SAME_BYTES(d, i16, sizeof i16);
     fth_source_close(&s);
     OK(fth_h5_source(h5, "u32", &s, NULL));
-    EQ_I64(s.dtype, FTH_I64);
-    OK(s.read(s.self, &lo, &n3, b, NULL));
-    EQ_I64(b[2], INT64_C(4294967295));
+    EQ_I64(s.dtype, FTH_U32);
+    OK(s.read(s.self, &lo, &n3, e, NULL));
+    SAME_BYTES(e, u32, sizeof u32);
     fth_source_close(&s);
     fth_err err = {0};
     OK(fth_h5_source(h5, "u64", &s, NULL));

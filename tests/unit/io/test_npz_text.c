@@ -1,5 +1,6 @@
 /* test_npz_text.c - strings in NPZ files: of NumPy, of pickles, of ours; numbers at their edges.
  * seconds: 2 */
+#include "ops/scalar.h"
 #include "testing/io/files.h"
 
 #include <fathom/json.h>
@@ -85,20 +86,23 @@ TEST(whole_numbers_at_their_edges)
     fth_npz *npz = open_file(mem, GOLDEN("edges.npz"));
     const struct {
         const char *name;
+        fth_dtype dtype;
         int64_t lo, hi;
-    } e[] = {{"i1", -128, 127},
-             {"i2", -32768, 32767},
-             {"u4", 0, INT64_C(4294967295)},
-             {"u8", 0, INT64_MAX}};
+    } e[] = {{"i1", FTH_I8, -128, 127},
+             {"i2", FTH_I16, -32768, 32767},
+             {"u4", FTH_U32, 0, INT64_C(4294967295)},
+             {"u8", FTH_I64, 0, INT64_MAX}};
     for (int i = 0; i < 4; i++) {
         fth_source s;
         fth_tensor *t = NULL;
         OK(fth_npz_source(npz, e[i].name, &s, NULL));
         OK(fth_source_load(&s, mem, "edges", &t, NULL));
-        const int32_t *small = fth_tensor_data(t);
-        const int64_t *large = fth_tensor_data(t);
-        EQ_I64(i < 2 ? small[0] : large[0], e[i].lo);
-        EQ_I64(i < 2 ? small[1] : large[1], e[i].hi);
+        EQ_I64(fth_tensor_dtype(t), e[i].dtype);
+        for (int k = 0; k < 2; k++)
+            EQ_I64(
+                fth__load(e[i].dtype, (char *)fth_tensor_data(t) + k * fth_dtype_size(e[i].dtype))
+                    .i,
+                k ? e[i].hi : e[i].lo);
         fth_tensor_release(t);
         fth_source_close(&s);
     }

@@ -214,6 +214,50 @@ TEST(fill_values_of_every_kind)
     stop();
 }
 
+TEST(small_and_unsigned_integers)
+{
+    int8_t i8[3];
+    int16_t i16[3];
+    uint32_t u32[3];
+    const struct {
+        const char *text, *chunk;
+        size_t bytes;
+        fth_dtype dtype;
+        void *to;
+    } list[] = {
+        {V2("|i1", "-3", ""), "\x80\x7f", 2, FTH_I8, i8},
+        {V2(">i2", "-300", ""), "\x80\x00\x00\x07", 4, FTH_I16, i16},
+        {V2("<u4", "4294967295", ""), "\xfe\xff\xff\xff\x01\x00\x00\x80", 8, FTH_U32, u32},
+    };
+    start();
+    for (int i = 0; i < 3; i++) {
+        const int64_t lo = 0, n = 3;
+        const char *folder = make_array("whole", ".zarray", list[i].text);
+        add_chunk(folder, "0", list[i].chunk, list[i].bytes);
+        fth_source s = open_source(folder);
+        EQ_I64(s.dtype, list[i].dtype);
+        OK(s.read(s.self, &lo, &n, list[i].to, NULL));
+        fth_source_close(&s);
+    }
+    const int64_t lo = 0, n = 3;
+    int64_t i64[3];
+    fth_err err = {0};
+    const char *folder = make_array("whole", ".zarray", V2("<u8", "7", ""));
+    add_chunk(folder, "0", "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x80", 16);
+    fth_source s = open_source(folder);
+    EQ_I64(s.dtype, FTH_I64);
+    IS(s.read(s.self, &lo, &n, i64, &err), FTH_E_FILE_FEATURE);
+    HAS(err.text, "above 2^63-1");
+    const int64_t one = 1;
+    OK(s.read(s.self, &lo, &one, i64, NULL));
+    EQ_I64(i64[0], 1);
+    fth_source_close(&s);
+    SAME_BYTES(i8, ((int8_t[]){-128, 127, -3}), sizeof i8);
+    SAME_BYTES(i16, ((int16_t[]){-32768, 7, -300}), sizeof i16);
+    SAME_BYTES(u32, ((uint32_t[]){4294967294u, 2147483649u, 4294967295u}), sizeof u32);
+    stop();
+}
+
 TEST(bools_become_0_and_1)
 {
     uint8_t v[3];
@@ -244,6 +288,8 @@ TEST(what_is_not_known_is_refused_by_name)
     } list[] = {
         {".zarray", V2("<m8", "0", ""), FTH_E_FILE_FEATURE, "'<m8', which is not read"},
         {".zarray", V2("<u2", "-1", ""), FTH_E_FILE_FORMAT, "'fill_value' is no u16"},
+        {".zarray", V2("|i1", "128", ""), FTH_E_FILE_FORMAT, "'fill_value' is no i8"},
+        {".zarray", V2("<u4", "-1", ""), FTH_E_FILE_FORMAT, "'fill_value' is no u32"},
         {".zarray", V2("<u2", "0", ",\"dimension_separator\":\"-\""), FTH_E_FILE_FORMAT, "'-'"},
         {".zarray", "{\"zarr_format\":4}", FTH_E_FILE_FORMAT, "'zarr_format' is 4"},
         {".zarray", "[]", FTH_E_FILE_FORMAT, "'zarr_format' is 0"},

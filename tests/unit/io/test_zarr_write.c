@@ -205,7 +205,7 @@ TEST(arrays_of_every_dtype_and_no_axes)
 {
     fth_mem *mem = t_mem(64 << 20);
     const char *path = t_temp_path("dtype.zarr");
-    for (int d = 0; d < FTH_U32; d++) {
+    for (int d = 0; d < FTH_DTYPE_COUNT; d++) {
         fth_err err = {0};
         fth_sink s;
         fth_source in;

@@ -162,6 +162,26 @@ TEST(fast_rows_refuse_what_the_reference_refuses)
         }
 }
 
+TEST(constants_are_numbers_of_their_dtype)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        if ((!fth_dtype_is_int(t) && t != FTH_BOOL) || t == FTH_I64) continue;
+        const double ends[2] = {t_lowest(t), t_highest(t)};
+        for (int high = 0; high < 2; high++) {
+            fth_graph *g = t_graph("a=2");
+            const fth_val v = fth_const(g, t, ends[high]);
+            char got[8];
+            MADE(v);
+            t_eval(v, got);
+            EQ_F64(t_get(t, got, 0), ends[high]);
+            IS_TRUE(!fth_val_ok(fth_const(g, t, ends[high] + (high ? 1 : -1))));
+            REFUSED(g, FTH_E_GRAPH_ATTR, "does not fit");
+            t_graph_free(g);
+        }
+    }
+}
+
 TEST(only_pairs_that_can_fail_are_marked)
 {
     fth_graph *g = t_graph("a=2");

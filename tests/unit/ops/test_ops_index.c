@@ -10,8 +10,10 @@
 TEST(gather_replaces_the_axis_in_place_for_every_dtype)
 {
     for (int k = 0; k < FTH_DTYPE_COUNT; k++)
-        for (int wide = 0; wide < 2; wide++) {
-            const fth_dtype t = (fth_dtype)k, it = wide ? FTH_I64 : FTH_I32;
+        for (int kind = 0; kind < 3; kind++) {
+            const fth_dtype t = (fth_dtype)k, it = kind == 0   ? FTH_I64
+                                                   : kind == 1 ? FTH_I32
+                                                               : FTH_U32;
             const int64_t size = fth_dtype_size(t);
             fth_graph *g = t_graph("a=3 row=7 c=5 i=4 j=2");
             t_random r = t_random_make(1);
@@ -139,6 +141,17 @@ TEST(an_index_outside_is_an_error_of_the_run_with_its_place)
         HAS(err.text, "'out' has 5 elements");
         t_graph_free(g);
     }
+    fth_graph *g = t_graph("row=7 i=2"); /* no index below zero */
+    const uint32_t far[2] = {6, UINT32_MAX};
+    const float x[7] = {0};
+    float got[2];
+    fth_err err = {0};
+    IS(t_try(fth_gather(t_input(g, "x", FTH_F32, "row", x), "row",
+                        t_input(g, "n", FTH_U32, "i", far)),
+             got, &err),
+       FTH_E_INDEX_RANGE);
+    HAS(err.text, "is 4294967295");
+    t_graph_free(g);
 }
 
 TEST(gather_refusals)

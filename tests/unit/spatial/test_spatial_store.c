@@ -167,7 +167,7 @@ TEST(damaged_strings_are_named)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-/* Strings of a fixed length in either byte order, and integers that become wider. */
+/* Strings of a fixed length in either byte order, and integers of every width. */
 TEST(other_elements)
 {
     static const char *const types[] = {"<U3", ">U3", "|i1", "<i2", ">u4", "<u8"};
@@ -210,15 +210,23 @@ TEST(other_elements)
         }
         IS(fth_zarr_strings(&t, mem, dir, &err), FTH_E_FILE_SHAPE);
         fth_source s;
-        int64_t got[3];
+        union {
+            int8_t i8[3];
+            int16_t i16[3];
+            uint32_t u32[3];
+            int64_t large[3];
+        } got;
         const int64_t zero = 0, three = 3;
         OKE(fth_zarr_open(&z, mem, dir, &err), &err);
         OKE(fth_zarr_source(z, &s, &err), &err);
         fth_zarr_close(z);
-        EQ_I64(s.dtype, item < 4 ? FTH_I32 : FTH_I64);
-        OKE(s.read(s.self, &zero, &three, got, &err), &err);
+        EQ_I64(s.dtype, item == 1 ? FTH_I8 : item == 2 ? FTH_I16 : item == 4 ? FTH_U32 : FTH_I64);
+        OKE(s.read(s.self, &zero, &three, &got, &err), &err);
         for (int i = 0; i < 3; i++)
-            EQ_I64(item < 4 ? ((int32_t *)got)[i] : got[i],
+            EQ_I64(item == 1   ? got.i8[i]
+                   : item == 2 ? got.i16[i]
+                   : item == 4 ? (int64_t)got.u32[i]
+                               : got.large[i],
                    types[k][1] == 'i' ? i - 1 : INT64_C(4000000000) + i);
         fth_source_close(&s);
     }
