@@ -48,8 +48,7 @@ static fth_status read_int(pt_block *b, const char *name, int64_t *out, fth_err 
         *out = *(const int8_t *)p;
     else
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: '%s': expected an integer without axes, not u8 or u16",
-                        b->name, name);
+                        "%s: '%s': expected an integer without axes, not u8 or u16", b->name, name);
     return FTH_OK;
 }
 
