@@ -26,6 +26,10 @@ static void try_pair(fth_dtype from, fth_dtype to)
         if (from != FTH_BOOL)
             t_put(from, t_data(x), i, unsigned_to ? fabs(v) : v, t_get_im(from, t_data(x), i));
     }
+    const double ends[2] = {t_lowest(from), t_highest(from)};
+    for (int k = 0; k < 2 && fth_dtype_is_int(from) && from != FTH_I64; k++)
+        if (!fth_dtype_is_int(to) || (ends[k] >= t_lowest(to) && ends[k] <= t_highest(to)))
+            for (int64_t i = k; i < t_count(x); i += 5) t_put(from, t_data(x), i, ends[k], 0.0);
     const fth_val y = fth_cast(x, to);
     if (fth_dtype_is_complex(from) && !fth_dtype_is_complex(to)) {
         IS_TRUE(!fth_val_ok(y));

@@ -375,6 +375,9 @@ TEST(argmax_of_long_lines)
     t_cuts(3);
     arg_long(FTH_F32, 1, 150001, 1);
     arg_long(FTH_I32, 2, 30001, 3);
+    arg_long(FTH_U32, 3, 20011, 1); /* longer than a copy with its sign turned */
+    arg_long(FTH_I16, 3, 20011, 1);
+    arg_long(FTH_I8, 3, 70001, 1);
     arg_long(FTH_F64, 700, 200, 1);
     arg_long(FTH_U8, 3, 50, 900);
     t_cuts(8);
