@@ -3009,7 +3009,7 @@ MUTANTS = [
     ("zarr_above_2_63_taken", "src/io/zarr.c", "m->is_u64 && i < count", "false && i < count", "unit/test_zarr"),
     # ---- integers by their sign ----
     ("u32_sorts_as_i32", "src/cpu/sort.c", "t == FTH_I32 ? 0x80000000u : 0;", "0x80000000u;", "unit/test_ops_order"),
-    ("i8_sorts_as_u8", "src/cpu/sort.c", "t == FTH_I8 ? bits ^ 0x80u : bits", "bits", "unit/test_ops_order"),
+    ("i8_sorts_as_u8", "src/cpu/sort.c", "t == FTH_I8 ? bits ^ 0x80u : bits", "t == FTH_BOOL ? bits ^ 0x80u : bits", "unit/test_ops_order"),
     ("i16_sorts_as_u16", "src/cpu/sort.c", "t == FTH_I16 ? bits ^ 0x8000u : bits", "bits", "unit/test_ops_order"),
     ("short_lines_of_i8_as_u8", "src/cpu/sort_kernels.c", "[FTH_I8] = {.has_sign = true}", "[FTH_I8] = {.has_sign = false}", "unit/test_ops_order"),
     ("minimum_without_a_sign", "src/cpu/elementwise_kernels.c", "#define ANY_SIGN_NOT ()",
