@@ -3221,6 +3221,110 @@ def schedule(kind: str, step: int, rate: float, last: float = 0.0, steps: int = 
     return _lib.fth_schedule_rate(C.byref(s), step)
 
 
+# ---- operations of your own, from shared objects (fathom/op_check.h) ----------------------------
+
+class OpCheckOptions(C.Structure):
+    _c_name_ = "fth_op_check_options"
+    _fields_ = [("seed", U), ("cuts", I), ("threads", I), ("gradient", D), ("in", P * 48)]
+
+
+class OpCheckReport(C.Structure):
+    _c_name_ = "fth_op_check_report"
+    _fields_ = [("calls", L), ("axes", I), ("joins", L), ("gradient_error", D)]
+
+
+_FUNCTIONS.update({
+    "fth_node_add_": (_V, [_G, _O, P, I, _PV, C.c_char_p, U]),
+    "fth_axis_find": (I, [_G, S]),
+    "fth_op_import": (I, [C.POINTER(P), P, S, _PE]),
+    "fth_op_check": (I, [_V, C.POINTER(OpCheckOptions), C.POINTER(OpCheckReport), _PE]),
+})
+
+
+class Op:
+    """An operation that C code made: Op("libmine.so", "second_difference"), where the `symbol` is what
+    FTH_OP_EXPORT made (then its version is checked) or an fth_op. `where` is a path, or the address of
+    an fth_op: Op(address)."""
+
+    name: str
+
+    def __init__(self, where: Union[Path, int], symbol: Optional[str] = None) -> None:
+        err, out = Err(), P()
+        if symbol is None:
+            address, symbol = _int(where, "Op: an address", 65, 1), hex(where)
+        else:
+            path = os.fspath(where)
+            if os.sep in path and not os.path.exists(path):
+                _refuse(f"Op: there is no file '{path}'", "GRAPH_OP")
+            try:
+                self._dll = C.CDLL(path)  # stays open: graphs keep addresses in it
+            except OSError as e:
+                _refuse(f"Op: '{path}' cannot be loaded: {e}", "GRAPH_OP",
+                        "link it with libfathom, whose functions it calls")
+            try:
+                address = C.addressof(C.c_char.in_dll(self._dll, symbol))
+            except ValueError:
+                _refuse(f"Op: '{path}' has no symbol '{symbol}'", "GRAPH_OP",
+                        f"export it: FTH_OP_EXPORT({symbol}, &record);")
+        _check(_lib.fth_op_import(C.byref(out), address, symbol.encode(), C.byref(err)), err)
+        self._p, self.name = out.value, symbol
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}>"
+
+
+def axis_id(graph: Graph, name: str) -> int:
+    """The number of the axis `name` of `graph`, as attributes of operations hold it (fth_axis_id)."""
+    with graph._lock:
+        number = _lib.fth_axis_find(graph._p, name.encode())
+    if number < 0:
+        _refuse(f"there is no axis '{name}'", "AXIS_NAME")
+    return number
+
+
+def custom(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b"", outputs: int = 1) -> Any:
+    """Add `op`, an operation of your own, to the graph of its operands `values`. `attr` are the bytes of
+    its attribute (struct.pack, bytes of a ctypes.Structure); gives a value, or a tuple of so many
+    `outputs`."""
+    values = [values] if isinstance(values, Value) else list(values)
+    if not values:
+        _refuse("custom: an operation takes at least one value", "GRAPH_OP")
+    g, attr = values[0].graph, bytes(attr)
+    array = (Val * len(values))(*[v._as_parameter_ for v in values])
+    first = g._build("fth_node_add_", op._p, len(values), array, attr or None, len(attr),
+                     of_graph=True)
+    g._ops = getattr(g, "_ops", set()) | {op}  # the graph calls it as long as it lives
+    if outputs == 1:
+        return first
+    return (first,) + tuple(g._build("fth_out_", first, i) for i in range(1, outputs))
+
+
+def op_check(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b"", inputs: Iterable[Any] = (),
+             seed: int = 0, cuts: int = 0, threads: int = 0, gradient: float = 0.0) -> dict[str, Any]:
+    """Try `op` on `values`, with its `attr`, in every way that a plan may use it; fathom.Error says what
+    it got wrong. It is cut at so many places (`cuts`, drawn by `seed`) and run by so many `threads`; 0 is
+    the default of each. `inputs` are arrays for the operands, None for random ones; `gradient` is how far
+    gradients may be from differences, negative: they are not compared. Gives what was tried: calls, axes,
+    joins, gradient_error."""
+    v = custom(op, values, attr)
+    values = [values] if isinstance(values, Value) else list(values)
+    opt, report, err, kept = OpCheckOptions(seed, cuts, threads, gradient), OpCheckReport(), Err(), []
+    pointers = getattr(opt, "in")
+    for i, (array, value) in enumerate(zip(inputs, values)):
+        if array is None:
+            continue
+        array = np.ascontiguousarray(array)
+        if array.shape != value.shape or array.dtype != np.dtype(DTYPES[value.dtype][1]):
+            _refuse(f"op_check: input {i} is {array.dtype} {list(array.shape)}, the operand "
+                    f"{value.dtype} {list(value.shape)}", "USAGE")
+        kept.append(array)
+        pointers[i] = array.ctypes.data
+    with v.graph._lock:
+        status = _lib.fth_op_check(v, C.byref(opt), C.byref(report), C.byref(err))
+    _check(status, err)
+    return {name: getattr(report, name) for name, _ in OpCheckReport._fields_}
+
+
 def free_memory() -> int:
     """Bytes that could be taken now without swapping."""
     return _lib.fth_mem_free_now()

@@ -20,6 +20,7 @@
 #include <fathom/nd2.h>
 #include <fathom/number.h>
 #include <fathom/op.h>
+#include <fathom/op_check.h>
 #include <fathom/ops.h>
 #include <fathom/optim.h>
 #include <fathom/parquet.h>

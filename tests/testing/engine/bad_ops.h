@@ -2,7 +2,7 @@
 #ifndef FATHOM_TESTING_BAD_OPS_H
 #define FATHOM_TESTING_BAD_OPS_H
 
-#include <fathom/op.h>
+#include <fathom/fathom.h>
 
 static inline fth_status bad_copy_infer(fth_node *node, fth_err *err)
 {
@@ -44,5 +44,21 @@ static const fth_op bad_greedy = {.name = "greedy",
 /* Never has room enough for what the data hold. */
 static const fth_op bad_full = {
     .name = "full", .flags = FTH_OP_MAY_FAIL, .infer = bad_copy_infer, .run = bad_full_run};
+
+/* The error of an operation that breaks a promise, for the test of all errors. */
+static inline fth_status provoke_GRAPH_PROMISE(fth_err *err)
+{
+    fth_context *ctx = NULL;
+    fth_status s = fth_context_create(&ctx, NULL, err);
+    if (s != FTH_OK) return s;
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "x", 4);
+    const fth_source none = {.kind = "none", .dtype = FTH_F32, .n_axes = 1, .size = {4}};
+    const fth_val x = fth_input(g, "x", FTH_F32, "x", none);
+    s = fth_op_check(fth_custom(g, &bad_greedy, 1, &x, NULL, 0), NULL, NULL, err);
+    fth_graph_destroy(g);
+    const fth_status closed = fth_context_destroy(ctx, NULL);
+    return closed == FTH_OK ? s : closed;
+}
 
 #endif

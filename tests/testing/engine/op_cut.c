@@ -1,9 +1,10 @@
-/* op_cut.c - see testing/op_cut.h. It loops over every element, so it is optimised as cases of
- * tests are not. */
+/* op_cut.c - see testing/op_cut.h. The cutting is that of src/trial. */
 #include "testing/engine/op_cut.h"
 
 #include "cpu/blas.h"
-#include "testing/engine/op_join.h"
+#include "trial/check.h"
+
+enum { NOISE = 0x77 };
 
 void oc_open(oc_bench *b)
 {
@@ -100,259 +101,65 @@ double oc_error(const fth_desc *d, const void *x, const void *y)
     return size > 0.0 ? diff / size : diff;
 }
 
-/* ---- tiles ---- */
-
-/* Where a tile of `d` lies: in a dense array of the whole, or in a padded copy. */
-typedef struct oc_buffer {
-    char *block;
-    size_t bytes;
-    fth_tile tile;
-} oc_buffer;
-
-/* Between a tile and the array of the whole, line by line: the last axis of both lies close. */
-static void oc_copy(const fth_desc *d, int dim, const fth_tile *t, int64_t at, char *whole,
-                    int64_t whole_at, bool back)
-{
-    const int64_t size = fth_dtype_size(d->dtype);
-    const bool line = dim == d->n_axes - 1 && t->stride[dim] == 1;
-    if (line || dim == d->n_axes) {
-        const size_t bytes = (size_t)(line ? size * t->extent[dim] : size);
-        char *in_tile = (char *)t->data + at * size;
-        char *in_whole = whole + (whole_at + (line ? t->origin[dim] : 0)) * size;
-        if (bytes) memcpy(back ? in_whole : in_tile, back ? in_tile : in_whole, bytes);
-        return;
-    }
-    int64_t stride = 1;
-    for (int i = dim + 1; i < d->n_axes; i++) stride *= d->size[i];
-    for (int64_t i = 0; i < t->extent[dim]; i++)
-        oc_copy(d, dim + 1, t, at + i * t->stride[dim], whole,
-                whole_at + (t->origin[dim] + i) * stride, back);
-}
-
-/* A tile with room around it (pad elements along every axis), filled with `noise`. */
-static oc_buffer oc_tile(const fth_desc *d, int64_t element, const int64_t *lo, const int64_t *n,
-                         int64_t pad, int noise)
-{
-    oc_buffer b = {0};
-    int64_t count = 1, first = 0;
-    for (int i = d->n_axes - 1; i >= 0; i--) {
-        b.tile.extent[i] = n[i];
-        b.tile.origin[i] = lo[i];
-        b.tile.stride[i] = count;
-        first += pad * count;
-        count *= n[i] + 2 * pad;
-    }
-    b.bytes = (size_t)((count + 1) * element);
-    b.block = aligned_alloc(64, (b.bytes + 127) / 64 * 64);
-    IS_TRUE(b.block != NULL);
-    memset(b.block, noise, b.bytes);
-    b.tile.data = b.block + first * element;
-    return b;
-}
-
-/* Nothing but the tile itself may differ from the noise around it. */
-static void oc_check_around(const fth_desc *d, const oc_buffer *b, int noise, const char *op)
-{
-    char *want = malloc(b->bytes + 1);
-    const size_t line =
-        (size_t)((d->n_axes ? b->tile.extent[d->n_axes - 1] : 1) * fth_dtype_size(d->dtype));
-    int64_t stride[FTH_MAX_AXES], lines = 1;
-    for (int k = d->n_axes - 2; k >= 0; k--) {
-        stride[k] = lines;
-        lines *= b->tile.extent[k];
-    }
-    memset(want, noise, b->bytes);
-    for (int64_t i = 0; i < lines; i++) {
-        int64_t at = 0;
-        for (int k = 0; k < d->n_axes - 1; k++)
-            at += i / stride[k] % b->tile.extent[k] * b->tile.stride[k];
-        const char *from = (char *)b->tile.data + at * fth_dtype_size(d->dtype);
-        memcpy(want + (from - b->block), from, line);
-    }
-    const bool same = memcmp(want, b->block, b->bytes) == 0;
-    free(want);
-    if (!same) FAIL("%s wrote outside its tile", op);
-}
-
 /* ---- running ---- */
 
-fth_status oc_invoke(oc_case *c, fth_call *call, const oc_spans *lies)
+fth_status oc_invoke(oc_case *c, fth_call *call)
 {
     const fth_op *op = c->node->op;
-    call->err = &c->err;
-    call->threads = 1;
-    if (c->device) return t_device_run(c->kernel, call, lies->in, lies->out, lies->state);
-    uint64_t (*scratch)(const fth_call *) = c->kernel ? c->kernel->scratch : op->scratch;
-    fth_call probe = *call; /* while planning there is no data */
-    for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
-    for (int i = 0; i < FTH_MAX_OUT; i++) probe.out[i].data = NULL;
-    probe.state[0].data = NULL;
-    const uint64_t bytes = scratch ? scratch(&probe) : 0;
-    char *room = aligned_alloc(64, (bytes / 64 + 2) * 64);
-    IS_TRUE(room != NULL);
-    memset(room, 0x5a, (bytes / 64 + 2) * 64);
-    call->scratch = room;
-    const fth_status s = c->kernel ? c->kernel->run(call) : op->run(call);
-    for (uint64_t i = bytes; i < (bytes / 64 + 2) * 64; i++)
-        if (room[i] != 0x5a)
-            FAIL("%s wrote past its %llu bytes of scratch", op->name, (unsigned long long)bytes);
-    free(room);
-    return s;
+    fth__trial t = {.node = c->node,
+                    .mem = c->node->graph->mem,
+                    .run = c->kernel ? c->kernel->run : op->run,
+                    .scratch = c->kernel ? c->kernel->scratch : op->scratch,
+                    .garbage = NOISE};
+    return fth__check_call(&t, call, &c->err);
 }
 
-/* The part of input axis (in, dim) that the piece [out_lo, out_n) and [sum_lo, sum_n) need. */
-static void oc_need(const fth_node *node, int in, int dim, const int64_t *out_lo,
-                    const int64_t *out_n, int64_t sum_lo, int64_t sum_n, int64_t *lo, int64_t *n)
+static fth_status on_device(void *self, fth_call *call, const t_span *in, const t_span *out,
+                            const t_span *state)
 {
-    fth_relation r = {.along = FTH_WHOLE, .out_dim = -1};
-    const int64_t size = node->in[in].size[dim];
-    if (node->op->relation) node->op->relation(node, in, dim, &r);
-    *lo = 0;
-    *n = size;
-    if (r.along == FTH_SAME) *lo = out_lo[r.out_dim], *n = out_n[r.out_dim];
-    if (r.along == FTH_ACCUMULATE) *lo = sum_lo, *n = sum_n;
-    if (r.along == FTH_HALO) {
-        int64_t a = out_lo[r.out_dim] * r.mul / r.div - r.lo;
-        int64_t b = (out_lo[r.out_dim] + out_n[r.out_dim]) * r.mul / r.div + r.hi;
-        a = a < 0 ? 0 : a > size ? size : a;
-        b = b > size ? size : b < a ? a : b;
-        *lo = a;
-        *n = b - a;
-    }
+    const oc_case *c = self;
+    call->threads = 1;
+    return t_device_run(c->kernel, call, in, out, state);
 }
 
-/* One rectangle of the output; the accumulated axis in pieces that end at cut[0..n_cut). */
-static fth_status oc_rectangle(oc_case *c, const int64_t *lo, const int64_t *n, int n_cut,
-                               const int64_t *cut, int64_t pad)
+static fth__trial trial_of(oc_case *c, char **in, char **out)
 {
     const fth_node *node = c->node;
-    const uint64_t state = node->op->state ? node->op->state(node, 0) : 0;
-    oc_buffer out[FTH_MAX_OUT], carried = oc_tile(&node->out[0], (int64_t)state, lo, n, 0, 0x33);
-    fth_status s = FTH_OK;
-    fth_call call = {.node = node, .state = {carried.tile}};
-    oc_spans lies = {.state = {carried.block, carried.bytes}};
-    for (int i = 0; i < node->n_out; i++) {
-        int64_t olo[FTH_MAX_AXES], on[FTH_MAX_AXES];
-        for (int d = 0; d < node->out[i].n_axes; d++) {
-            const int at = fth_desc_find(&node->out[0], node->out[i].axis[d]);
-            olo[d] = at < 0 ? 0 : lo[at];
-            on[d] = at < 0 ? node->out[i].size[d] : n[at];
-        }
-        out[i] = oc_tile(&node->out[i], fth_dtype_size(node->out[i].dtype), olo, on, pad, 0x77);
-        call.out[i] = out[i].tile;
-        lies.out[i] = (t_span){out[i].block, out[i].bytes};
+    fth__trial t = {.node = node,
+                    .mem = node->graph->mem,
+                    .run = c->kernel ? c->kernel->run : node->op->run,
+                    .scratch = c->kernel ? c->kernel->scratch : node->op->scratch,
+                    .in = in,
+                    .out = out,
+                    .garbage = NOISE,
+                    .most = 3};
+    if (c->device) t.elsewhere = on_device, t.self = c;
+    for (int i = 0; i < node->n_in; i++) in[i] = c->in[i];
+    for (int k = 0; k < node->n_out; k++) {
+        out[k] = c->out[k];
+        t.want[k] = true;
     }
-    for (int piece = 0; piece < n_cut && s == FTH_OK; piece++) {
-        oc_buffer in[FTH_MAX_IN];
-        const int64_t from = piece ? cut[piece - 1] : 0;
-        for (int i = 0; i < node->n_in; i++) {
-            int64_t ilo[FTH_MAX_AXES], in_n[FTH_MAX_AXES];
-            for (int d = 0; d < node->in[i].n_axes; d++)
-                oc_need(node, i, d, lo, n, from, cut[piece] - from, &ilo[d], &in_n[d]);
-            in[i] = oc_tile(&node->in[i], fth_dtype_size(node->in[i].dtype), ilo, in_n, pad, 0x7f);
-            oc_copy(&node->in[i], 0, &in[i].tile, 0, c->in[i], 0, false);
-            call.in[i] = in[i].tile;
-            lies.in[i] = (t_span){in[i].block, in[i].bytes};
-        }
-        call.first = piece == 0;
-        call.last = piece == n_cut - 1;
-        s = oc_invoke(c, &call, &lies);
-        for (int i = 0; i < node->n_in; i++) free(in[i].block);
-    }
-    for (int i = 0; i < node->n_out; i++) {
-        oc_copy(&node->out[i], 0, &out[i].tile, 0, c->out[i], 0, true);
-        oc_check_around(&node->out[i], &out[i], 0x77, node->op->name);
-        free(out[i].block);
-    }
-    free(carried.block);
-    return s;
-}
-
-/* Size of the accumulated axis and its grid; -1: there is none. */
-static int64_t oc_summed(const fth_node *node, int64_t *grid)
-{
-    for (int i = 0; i < node->n_in; i++)
-        for (int d = 0; d < node->in[i].n_axes && node->op->relation; d++) {
-            fth_relation r = {0};
-            node->op->relation(node, i, d, &r);
-            if (r.along != FTH_ACCUMULATE) continue;
-            *grid = node->op->grid ? node->op->grid(node, i, d) : 1;
-            return node->in[i].size[d];
-        }
-    return -1;
-}
-
-/* May this axis of out[0] be made in pieces? */
-static bool oc_cuttable(const fth_node *node, int dim)
-{
-    bool any = false;
-    for (int i = 0; i < node->n_in; i++)
-        for (int d = 0; d < node->in[i].n_axes && node->op->relation; d++) {
-            fth_relation r = {0};
-            node->op->relation(node, i, d, &r);
-            any |= (r.along == FTH_SAME || r.along == FTH_HALO) && r.out_dim == dim;
-        }
-    return any;
+    return t;
 }
 
 static fth_status oc_run_whole(oc_case *c)
 {
-    const int64_t lo[FTH_MAX_AXES] = {0};
-    int64_t grid, size = oc_summed(c->node, &grid);
-    const int64_t cut[1] = {size < 0 ? 0 : size};
-    return oc_rectangle(c, lo, c->node->out[0].size, 1, cut, 0);
-}
-
-enum { OC_CUTS = 64 };
-/* Random ends of pieces of an axis, on its grid; about half the time the axis stays whole. */
-static int oc_cuts(t_random *r, int64_t size, int64_t grid, int64_t *end)
-{
-    int n = 0;
-    for (int64_t at = grid; at < size && n < OC_CUTS - 1; at += grid)
-        if (t_random_i64(r, 0, size / grid < 4 ? 1 : 2) == 0) end[n++] = at;
-    end[n++] = size;
-    return n;
-}
-
-/* Parts of the accumulated axis, as ranks make them, joined to what the pieces gave. */
-static void oc_join(const oc_case *c, t_random *r)
-{
-    const fth_node *node = c->node;
-    char *in[FTH_MAX_IN] = {0}, *out[FTH_MAX_OUT] = {0};
-    for (int i = 0; i < node->n_in; i++) in[i] = c->in[i];
-    for (int o = 0; o < node->n_out; o++) out[o] = c->out[o];
-    const t_join parts = {node, in, out, c->kernel ? c->kernel->scratch : node->op->scratch,
-                          c->kernel ? c->kernel->run : node->op->run};
-    if (!c->device) t_check_join(&parts, c->kernel ? "fast" : "reference", r);
+    char *in[FTH_MAX_IN], *out[FTH_MAX_OUT];
+    fth__trial t = trial_of(c, in, out);
+    fth__trial_whole(&t);
+    t.views = true;
+    return fth__trial_run(&t, &c->err);
 }
 
 fth_status oc_run_cut(oc_case *c, t_random *r)
 {
-    const fth_node *node = c->node;
-    const int n_axes = node->out[0].n_axes;
-    int64_t end[FTH_MAX_AXES][OC_CUTS], sum[OC_CUTS] = {0}, grid = 1;
-    int n_end[FTH_MAX_AXES], n_sum = 1, at[FTH_MAX_AXES] = {0};
-    const int64_t size = oc_summed(node, &grid);
-    if (size >= 0) n_sum = oc_cuts(r, size, grid, sum);
-    for (int d = 0; d < n_axes; d++) {
-        const int64_t g = node->op->grid ? node->op->grid(node, -1, d) : 1,
-                      all = node->out[0].size[d];
-        n_end[d] = oc_cuts(r, all, oc_cuttable(node, d) ? g : all + 1, end[d]);
-    }
-    for (;;) {
-        int64_t lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
-        for (int d = 0; d < n_axes; d++) {
-            lo[d] = at[d] ? end[d][at[d] - 1] : 0;
-            n[d] = end[d][at[d]] - lo[d];
-        }
-        const fth_status s = oc_rectangle(c, lo, n, n_sum, sum, t_random_i64(r, 0, 3));
-        if (s != FTH_OK) return s;
-        int d = n_axes - 1;
-        while (d >= 0 && ++at[d] == n_end[d]) at[d--] = 0;
-        if (d >= 0) continue;
-        oc_join(c, r);
-        return FTH_OK;
-    }
+    char *in[FTH_MAX_IN], *out[FTH_MAX_OUT];
+    fth__trial t = trial_of(c, in, out);
+    int64_t joins = 0;
+    t.seed = (uint64_t)t_random_i64(r, 1, INT32_MAX);
+    fth__trial_cut(&t, -1, 12, false);
+    FTH_TRY(fth__trial_run(&t, &c->err));
+    return c->device ? FTH_OK : fth__check_joins(&t, &joins, &c->err);
 }
 
 /* The device against what the reference gave or said: near it whole, and the same bits cut. */

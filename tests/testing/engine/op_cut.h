@@ -42,12 +42,8 @@ typedef struct oc_case {
     fth_err err;
 } oc_case;
 
-/* What the tiles of a call lie in. */
-typedef struct oc_spans {
-    t_span in[FTH_MAX_IN], out[FTH_MAX_OUT], state;
-} oc_spans;
-
-fth_status oc_invoke(oc_case *c, fth_call *call, const oc_spans *lies);
+/* One call made by hand, with workspace. */
+fth_status oc_invoke(oc_case *c, fth_call *call);
 fth_status oc_run(oc_case *c);
 fth_status oc_run_cut(oc_case *c, t_random *r);
 

@@ -217,8 +217,7 @@ static uint64_t scratch_of(const fth_kernel *kernel, const fth_call *call)
 {
     fth_call probe = *call;
     for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
-    for (int k = 0; k < FTH_MAX_OUT; k++) probe.out[k].data = NULL;
-    probe.state[0].data = NULL;
+    for (int k = 0; k < FTH_MAX_OUT; k++) probe.out[k].data = probe.state[k].data = NULL;
     probe.scratch = NULL;
     return kernel->scratch ? kernel->scratch(&probe) : 0;
 }
@@ -272,10 +271,10 @@ static fth_status queue(const fth_kernel *kernel, fth_call *call)
 }
 
 fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_span *in,
-                        const t_span *out, t_span state)
+                        const t_span *out, const t_span *state)
 {
     const fth_node *node = call->node;
-    char *ins[FTH_MAX_IN], *outs[FTH_MAX_OUT], *states = to_device(state);
+    char *ins[FTH_MAX_IN], *outs[FTH_MAX_OUT], *states[FTH_MAX_OUT];
     fth_call there = *call;
     for (int i = 0; i < node->n_in; i++) {
         ins[i] = to_device(in[i]);
@@ -284,18 +283,23 @@ fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_
     for (int k = 0; k < node->n_out; k++) {
         outs[k] = to_device(out[k]);
         there.out[k].data = moved(&call->out[k], out[k], outs[k]);
+        states[k] = to_device(state[k]);
+        there.state[k].data = moved(&call->state[k], state[k], states[k]);
     }
-    there.state[0].data = moved(&call->state[0], state, states);
     drain(); /* memory of the host may be read until then */
     const fth_status s = queue(kernel, &there);
     for (int i = 0; i < node->n_in; i++) {
         check_input(node, in[i], ins[i]);
         forget(ins[i], in[i].bytes);
     }
-    for (int k = 0; k < node->n_out; k++) copy(out[k].base, outs[k], out[k].bytes);
-    copy(state.base, states, state.bytes);
+    for (int k = 0; k < node->n_out; k++) {
+        copy(out[k].base, outs[k], out[k].bytes);
+        copy(state[k].base, states[k], state[k].bytes);
+    }
     drain();
-    for (int k = 0; k < node->n_out; k++) forget(outs[k], out[k].bytes);
-    forget(states, state.bytes);
+    for (int k = 0; k < node->n_out; k++) {
+        forget(outs[k], out[k].bytes);
+        forget(states[k], state[k].bytes);
+    }
     return s;
 }

@@ -9,14 +9,12 @@
 #define FATHOM_TESTING_OP_DEVICE_H
 
 #include "testing/test.h"
+#include "trial/pieces.h"
 
 #include <fathom/backend.h>
 
 /* The block of the host that a tile lies in. */
-typedef struct t_span {
-    void *base;
-    size_t bytes;
-} t_span;
+typedef fth__check_span t_span;
 
 /* Was a device asked for? Opens it the first time; skips the case when there is none. */
 bool t_device(void);
@@ -31,7 +29,7 @@ bool t_device_has(const fth_node *node);
 /* Run it with addresses of the host. Outputs that are wanted, and the state, are copied back;
  * scratch is the kernel's own size, with guards. What was left in call->fault is explained. */
 fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_span *in,
-                        const t_span *out, t_span state);
+                        const t_span *out, const t_span *state);
 /* All of a value, dense. */
 void t_whole_tile(const fth_desc *d, fth_tile *t);
 /* The backend and its open device, for what needs more than single calls. */

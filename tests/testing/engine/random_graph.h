@@ -197,6 +197,8 @@ bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);
 bool rg_custom_whole(rg *g);
 bool rg_custom_sum(rg *g);
+bool rg_custom_pair(rg *g); /* random_pairs.c */
+fth_val rg_own_pair(fth_val v, const char *along, const char *across, bool spread);
 bool rg_own_sum(rg *g, int x, const char *axis);
 fth_val rg_leak_back(rg *g, fth_val v, const char *axis);
 

@@ -156,7 +156,7 @@ TEST(in_place_gives_the_same_bits)
         fth_call call = {.node = node, .first = true, .last = true};
         call.in[0] = (fth_tile){.data = x, .extent = {n, n}, .stride = {n, 1}};
         call.out[0] = call.in[0];
-        OK(oc_invoke(&c, &call, NULL));
+        OK(oc_invoke(&c, &call));
         SAME_BYTES(x, y, bytes);
         free(x), free(y);
         oc_close(&b);
