@@ -1,8 +1,8 @@
-/* filter.c - a blur of two passes, as it is written with windows: against SciPy, and in little
- * memory.
+/* filter.c - filters as they are written with windows: against SciPy, and in little memory.
  *
- * Nine taps along each axis of an image of 2048 x 2048 floats. The bytes are those of one array
- * between the passes, whatever the border.
+ * A blur of two passes, nine taps along each axis of an image of 2048 x 2048 floats: the bytes are
+ * those of one array between the passes, whatever the border. Correlations of 5 x 5 and 9 x 9 taps:
+ * there is nothing in between.
  */
 #include "bench.h"
 
@@ -27,6 +27,20 @@ static double run_scipy(void *arg)
 }
 
 /* memory_bytes 0: no limit. */
+static void open_square(filter *f, int taps)
+{
+    bench_open(&f->p, 1);
+    fth_graph *g = f->p.g;
+    fth_axis(g, "y", SIDE);
+    fth_axis(g, "x", SIDE);
+    fth_axis(g, "ty", taps);
+    fth_axis(g, "tx", taps);
+    const fth_val v = bench_input(&f->p, "v", FTH_F32, "y x", f->in),
+                  w = bench_input(&f->p, "w", FTH_F32, "ty tx", f->taps);
+    bench_output(&f->p, fth_correlate(v, "y x", w, "ty tx", FTH_BORDER_REFLECT), f->out);
+    bench_plan(&f->p, 0, true);
+}
+
 static void open_filter(filter *f, fth_border border, uint64_t memory_bytes)
 {
     bench_open(&f->p, 1);
@@ -41,25 +55,26 @@ static void open_filter(filter *f, fth_border border, uint64_t memory_bytes)
     bench_plan(&f->p, memory_bytes, true);
 }
 
-static void run_case(bench *b, filter *f, const char *name, fth_border border, const char *mode,
-                     uint64_t memory_bytes)
+/* The program is planned already; `passes` of so many taps. */
+static void run_pair(bench *b, filter *f, const char *name, const char *shape, const char *mode,
+                     int n_taps, const char *passes)
 {
-    if (!bench_wants(b, name)) return;
     const char *why = NULL;
     char side[16], taps[16];
     snprintf(side, sizeof side, "%d", SIDE);
-    snprintf(taps, sizeof taps, "%d", TAPS);
-    const char *const args[] = {side, taps, mode, b->cpu_clock ? "cpu" : "wall", NULL};
-    open_filter(f, border, memory_bytes);
+    snprintf(taps, sizeof taps, "%d", n_taps);
+    const char *const args[] = {side, taps, mode, b->cpu_clock ? "cpu" : "wall", passes, NULL};
+    const double work = passes[0] == 's' ? (double)n_taps * n_taps : 2.0 * n_taps;
     f->scipy = peer_python_start(b->peers, "peer_filter.py", args, &why);
     const bench_pair pair = {.name = name,
-                             .shape = "2048^2 f32, 9 + 9 taps",
+                             .shape = shape,
                              .threads = 1,
-                             .amount = 1e-9 * 2 * TAPS * (double)SIDE * SIDE,
+                             .amount = 1e-9 * work * (double)SIDE * SIDE,
                              .unit = "Gtap/s",
                              .ours = run_ours,
                              .peer = run_scipy,
-                             .peer_name = "SciPy correlate1d",
+                             .peer_name =
+                                 passes[0] == 's' ? "SciPy correlate" : "SciPy correlate1d",
                              .bar = 2.0,
                              .arg = f,
                              .planned = f->p.planned,
@@ -72,15 +87,36 @@ static void run_case(bench *b, filter *f, const char *name, fth_border border, c
     bench_close(&f->p);
 }
 
+static void run_case(bench *b, filter *f, const char *name, fth_border border, const char *mode,
+                     uint64_t memory_bytes)
+{
+    if (!bench_wants(b, name)) return;
+    open_filter(f, border, memory_bytes);
+    run_pair(b, f, name, "2048^2 f32, 9 + 9 taps", mode, TAPS, "lines");
+}
+
+static void run_square(bench *b, filter *f, const char *name, const char *shape, int taps)
+{
+    if (!bench_wants(b, name)) return;
+    open_square(f, taps);
+    run_pair(b, f, name, shape, "reflect", taps, "square");
+}
+
 void bench_filter(bench *b)
 {
     const uint64_t array = (uint64_t)SIDE * SIDE * sizeof(float);
-    if (!bench_wants(b, "filter_blur") && !bench_wants(b, "filter_blur_little")) return;
+    bool wanted = false;
+    static const char *const cases[] = {"filter_blur", "filter_blur_little", "filter_5x5",
+                                        "filter_9x9"};
+    for (int i = 0; i < 4; i++) wanted |= bench_wants(b, cases[i]);
+    if (!wanted) return;
     filter f = {.in = bench_array(array), .out = bench_array(array), .taps = bench_array(4096)};
     bench_fill_f32(f.in, (int64_t)SIDE * SIDE, 1, 0.0f, 1.0f);
-    bench_fill_f32(f.taps, TAPS, 2, 0.0f, 0.2f);
+    bench_fill_f32(f.taps, (int64_t)TAPS * TAPS, 2, 0.0f, 0.2f);
     run_case(b, &f, "filter_blur", FTH_BORDER_ZERO, "constant", 0);
     run_case(b, &f, "filter_blur_little", FTH_BORDER_REFLECT, "reflect", 2 * array + (8u << 20));
+    run_square(b, &f, "filter_5x5", "2048^2 f32, 5 x 5 taps", 5);
+    run_square(b, &f, "filter_9x9", "2048^2 f32, 9 x 9 taps", 9);
     free(f.in);
     free(f.out);
     free(f.taps);

@@ -15,6 +15,7 @@ enum {
     ALIGN = 64,                     /* the widest vector, and a line of cache */
     SKEW = 128,      /* between slots: they do not start at the same offset of a page */
     LINE = 64,       /* of cache */
+    WIDEST = 16,     /* bytes of a running value */
     COPY_ROWS = 64,  /* rows of a copy between which the columns of a transposition stay cached */
     COPY_COLS = 4096 /* with 64 rows of four bytes 1 MiB: within the second cache; not measured */
 };
@@ -133,6 +134,7 @@ static void set_sizes(fth__vm *vm, const fth__program *p)
     vm->n_slots_given = count_slots(p);
     vm->worker_bytes = (uint64_t)vm->n_slots_given * vm->slot_bytes;
     if (p->tail_dim >= 0) vm->worker_bytes += 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    if (p->inner_red > 0) vm->worker_bytes += 2 * ((uint64_t)vm->block * WIDEST + ALIGN);
     vm->worker_bytes = (vm->worker_bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -170,6 +172,15 @@ static void find_used(fth__vm *vm)
     if (vm->tail.state) vm->used[vm->n_used++] = FTH__VM_STATE;
     for (int i = 0; i < vm->n_looks; i++) vm->used[vm->n_used++] = FTH__VM_LOOKS + i;
     for (int i = 0; i < vm->p->n_made; i++) vm->used[vm->n_used++] = FTH__VM_MADE + i;
+}
+
+/* No walk goes along the axis that is reduced before the tail's. */
+static void take_inner(fth__vm *vm)
+{
+    for (int a = 0; a < FTH__VM_ARRAYS && vm->tail.inner > 0; a++) {
+        vm->inner[a] = vm->stride[a][vm->n_dims];
+        vm->stride[a][vm->n_dims] = 0;
+    }
 }
 
 static void move_last(int64_t *of, int dim, int last)
@@ -220,6 +231,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     fth__looks_init(vm, origin);
     fth__made_init(vm, origin);
     find_used(vm);
+    take_inner(vm);
     turn_tail(vm);
     const bool along = vm->tail_at >= 0 && vm->tail_at == vm->n_dims - 1;
     vm->team = use_team(vm);
@@ -250,6 +262,8 @@ void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
     char *wide = scratch + (uint64_t)vm->n_slots_given * vm->slot_bytes;
     for (int i = 0; i < 3; i++)
         w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    w->inner = wide + 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    w->values = w->inner + (uint64_t)vm->block * WIDEST + ALIGN;
     for (int i = 0; i < vm->p->n_const; i++) w->cell[vm->p->n_in + i] = vm->constant[i];
     for (int r = 0; r < vm->n_regs; r++) {
         const fth__reg *reg = &vm->reg[r];

@@ -82,6 +82,7 @@ typedef struct fth__vm {
     int64_t tail_origin;
     int64_t stride[FTH__VM_ARRAYS][FTH_MAX_AXES + 1];
     int64_t first[FTH__VM_ARRAYS]; /* offset or raw index of the first place */
+    int64_t inner[FTH__VM_ARRAYS]; /* stride of the axis that is reduced before the tail's */
     int n_used, used[FTH__VM_ARRAYS];
     int n_looks;
     fth__look look[FTH_PROGRAM_VIEWS];
@@ -106,6 +107,8 @@ typedef struct fth__worker {
     const fth__vm *vm;
     char *slots;
     char *wide[3]; /* partial, superblock, total: numbers of a tail */
+    char *inner;   /* running values of the axis that is reduced before, */
+    char *values;  /* and what it came to */
     void *at[FTH__VM_REGS];
     fth__cell cell[FTH__VM_REGS];
 } fth__worker;

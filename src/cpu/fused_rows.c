@@ -119,7 +119,7 @@ void fth__made_init(fth__vm *vm, const int64_t *origin)
     for (int i = 0; i < p->n_made; i++) {
         const fth__made *made = &p->made[i];
         vm->first[FTH__VM_MADE + i] = made->add;
-        for (int k = 0; k < p->n_axes; k++) {
+        for (int k = 0; k < p->n_axes + (p->inner_red > 0); k++) {
             vm->stride[FTH__VM_MADE + i][k] = made->step[k];
             vm->first[FTH__VM_MADE + i] += made->step[k] * origin[k];
         }

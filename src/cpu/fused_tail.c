@@ -110,7 +110,8 @@ void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int6
     fth__totals_clear(vm, t->super + at, n);
 }
 
-const char *fth__tail_values(const fth__worker *w, int64_t n)
+/* The values of the block just computed, as a block. */
+static const char *tail_values(const fth__worker *w, int64_t n)
 {
     const fth__vm *vm = w->vm;
     const int r = vm->p->out_reg[0];
@@ -119,6 +120,66 @@ const char *fth__tail_values(const fth__worker *w, int64_t n)
     char *block = fth__spare_slot(w);
     fth__copy_block(fth__reg_size(vm, r), 1, n, block, n, 1, w->at[r], 0, 0);
     return block;
+}
+
+void fth__inner_open(const fth__worker *w, int64_t n)
+{
+    const fth__tail *tail = &w->vm->tail;
+    const fth__wide start = fth__identity((int)tail->inner_red, tail->from);
+    const int64_t wide = fth_dtype_size(wide_dtype[tail->inner_kind]);
+    fth__copy_block(wide, 1, n, w->inner, n, 1, &start, 0, 0);
+}
+
+/* As store_totals rounds, and with 16 bits widened again as an operand is. */
+const char *fth__inner_close(const fth__worker *w, int64_t n)
+{
+    const fth__tail *tail = &w->vm->tail;
+    const fth_dtype from = wide_dtype[tail->inner_kind], to = tail->from;
+    const void *src[3] = {w->inner, NULL, NULL};
+    fth__vec_one_nan(w->vm->vec, from, n, w->inner);
+    if (to == from) return w->inner;
+    if (to == FTH_F32 || to == FTH_C64) {
+        (*w->vm->vec->cast)[from][to](n, w->values, src);
+        return w->values;
+    }
+    const int64_t wide = fth_dtype_size(from), size = fth_dtype_size(fth__vec_dtype(to));
+    for (int64_t i = 0; i < n; i++) {
+        fth__wide v = {0};
+        fth__cell memory = {0}, cell;
+        memcpy(&v, w->inner + i * wide, (size_t)wide);
+        fth__store(to, &memory, v);
+        fth__cell_load(to, &memory, &cell);
+        memcpy(w->values + i * size, &cell, (size_t)size);
+    }
+    return w->values;
+}
+
+void fth__spot_inner(const fth__vm *vm, const fth__spot *from, int64_t by, fth__spot *to)
+{
+    for (int u = 0; u < vm->n_used; u++) {
+        const int a = vm->used[u];
+        to->at[a] = from->at[a] + by * vm->inner[a];
+    }
+}
+
+const char *fth__tail_block(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols)
+{
+    const fth__vm *vm = w->vm;
+    const fth__tail *tail = &vm->tail;
+    const int64_t n = rows * cols;
+    fth__spot at;
+    if (tail->inner == 0) {
+        fth__block_eval(w, spot, rows, cols);
+        return tail_values(w, n);
+    }
+    fth__inner_open(w, n);
+    for (int64_t i = 0; i < tail->inner; i++) {
+        fth__spot_inner(vm, spot, i, &at);
+        fth__block_eval(w, &at, rows, cols);
+        vm->vec->tail->column[tail->inner_red][tail->inner_from](1, n, n, 1, tail_values(w, n),
+                                                                 w->inner);
+    }
+    return fth__inner_close(w, n);
 }
 
 /* ---- along ---------------------------------------------------------------------------- */
@@ -160,8 +221,7 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     for (int64_t c = 0; c < n && !is_cancelled(vm, &blocks); c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
-        fth__block_eval(w, &place, rows, cols);
-        const char *v = fth__tail_values(w, rows * cols);
+        const char *v = fth__tail_block(w, &place, rows, cols);
         if (fth__tail_plain(tail))
             vm->vec->tail->column[tail->red][tail->from](cols, rows, 1, cols, v, t.total);
         else
@@ -227,8 +287,7 @@ static void across(fth__worker *w)
             for (int64_t r = 0; r < n && !is_cancelled(vm, &blocks); r += vm->rows) {
                 const int64_t rows = fth__min_i64(vm->rows, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
-                fth__block_eval(w, &spot, rows, cols);
-                rows_done(w, &t, fth__tail_values(w, rows * cols), vm->tail_origin + r, rows);
+                rows_done(w, &t, fth__tail_block(w, &spot, rows, cols), vm->tail_origin + r, rows);
             }
             fth__totals_close(w, &t);
         }
@@ -243,7 +302,9 @@ static int extreme_of(const fth__vm *vm)
 {
     const fth__tail *tail = &vm->tail;
     const int i = vm->p->out_reg[0];
-    if (vm->p->n_instr > 0 || i >= vm->p->n_in || vm->stride[i][vm->col_dim] != 1) return -1;
+    if (tail->inner > 0 || vm->p->n_instr > 0 || i >= vm->p->n_in ||
+        vm->stride[i][vm->col_dim] != 1)
+        return -1;
     if (tail->red != FTH_RED_MIN && tail->red != FTH_RED_MAX) return -1;
     if (fth__is_looked_after(vm, i)) return -1; /* some of it lies beyond an end */
     if (vm->col_dim != vm->tail_at &&

@@ -21,8 +21,13 @@ void fth__totals_close(const fth__worker *w, const fth__totals *t);
 /* Partials of results [from, from+n) are complete up to global index `end`: add them up. */
 void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n,
                      const void *partial, int64_t end);
-/* The values of the block just computed, as a block. */
-const char *fth__tail_values(const fth__worker *w, int64_t n);
+/* The values of a block, as a block. */
+const char *fth__tail_block(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
+/* Before and after the inner axis of n of them: w->inner is cleared, and becomes w->values. */
+void fth__inner_open(const fth__worker *w, int64_t n);
+const char *fth__inner_close(const fth__worker *w, int64_t n);
+/* `by` elements along it. */
+void fth__spot_inner(const fth__vm *vm, const fth__spot *from, int64_t by, fth__spot *to);
 /* Order cannot matter, or elements are added one by one. */
 static inline bool fth__tail_plain(const fth__tail *t)
 {

@@ -50,8 +50,7 @@ static void compute_block(fth__worker *w, const wave *v, int64_t at, int64_t n, 
     for (int64_t i = 0; i < n; i += most) {
         const int64_t some = fth__min_i64(most, n - i);
         fth__spot_move(vm, &v->spot, vm->tail_at, at + i, &spot);
-        fth__block_eval(w, &spot, along ? 1 : some, along ? some : v->cols);
-        const char *values = fth__tail_values(w, some * v->cols);
+        const char *values = fth__tail_block(w, &spot, along ? 1 : some, along ? some : v->cols);
         if (along && tail->lanes > 1) {
             /* a block of the grid is never more than a block here */
             vm->vec->tail->blocks[tail->red][tail->from](some, tail->block, values, slot);

@@ -13,9 +13,9 @@
 typedef struct windows {
     const fth__vm *vm;
     fth__worker worker;
-    fth__strip_fn *strip;
-    int v, w;       /* registers: what the window is of, the weights; w -1: none */
-    int64_t lo, hi; /* columns between them are inside for every tap */
+    fth__strip_fn *strip, *rounded; /* rounded: all taps of the inner axis at once; may be NULL */
+    int v, w;                       /* registers: what the window is of, the weights; w -1: none */
+    int64_t lo, hi;                 /* columns between them are inside for every tap */
 } windows;
 
 /* A register that is one number in a row: an input that is not looked after, or a constant. */
@@ -29,21 +29,24 @@ static bool find_operands(windows *s)
 {
     const fth__vm *vm = s->vm;
     const fth__program *p = vm->p;
-    const fth_dtype t = vm->tail.from;
+    const fth_dtype t = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    const fth_red red = vm->tail.inner > 0 ? vm->tail.inner_red : vm->tail.red;
     const fth__window_loops *loops = FTH_ISA_BEST(fth__window_loops);
     s->v = p->out_reg[0];
     s->w = -1;
     if (p->n_instr == 0) {
-        s->strip = loops->plain[vm->tail.red][t];
+        s->strip = loops->plain[red][t];
     } else {
         const fth__instr *in = &p->instr[0];
-        if (p->n_instr != 1 || in->op != FTH_EW_MUL || vm->tail.red != FTH_RED_SUM) return false;
+        if (p->n_instr != 1 || in->op != FTH_EW_MUL || red != FTH_RED_SUM) return false;
         const bool second = is_weight(vm, in->src[1]);
         s->v = in->src[second ? 0 : 1];
         s->w = in->src[second ? 1 : 0];
         s->strip = loops->scaled[t];
         if (!is_weight(vm, s->w)) return false;
     }
+    if (vm->tail.inner > 0 && red == FTH_RED_SUM && vm->tail.red == FTH_RED_SUM)
+        s->rounded = loops->rounded[p->n_instr][t];
     return s->strip && s->v < p->n_in && fth__is_looked_after(vm, s->v) &&
            vm->stride[s->v][vm->col_dim] == 1 && vm->reg[s->v].slot >= 0;
 }
@@ -57,9 +60,10 @@ static void find_inside(windows *s)
     for (int l = 0; l < vm->n_looks; l++) {
         const int array = FTH__VM_LOOKS + l;
         if (vm->look[l].view->in != s->v || vm->stride[array][vm->col_dim] != 1) continue;
-        const int64_t far = vm->stride[array][vm->row_dim] * (vm->extent[vm->row_dim] - 1);
-        const int64_t least = vm->first[array] + fth__min_i64(far, 0),
-                      most = vm->first[array] + fth__max_i64(far, 0);
+        const int64_t far = vm->stride[array][vm->row_dim] * (vm->extent[vm->row_dim] - 1),
+                      in = vm->tail.inner > 0 ? vm->inner[array] * (vm->tail.inner - 1) : 0;
+        const int64_t least = vm->first[array] + fth__min_i64(far, 0) + fth__min_i64(in, 0),
+                      most = vm->first[array] + fth__max_i64(far, 0) + fth__max_i64(in, 0);
         s->lo = fth__max_i64(s->lo, -least);
         s->hi = fth__min_i64(s->hi, vm->look[l].size - most);
     }
@@ -72,49 +76,90 @@ static const void *weight_at(const windows *s, const fth__spot *spot)
     const fth__vm *vm = s->vm;
     if (s->w >= vm->p->n_in) return &vm->constant[s->w - vm->p->n_in];
     return (const char *)vm->call->in[s->w].data +
-           (vm->first[s->w] + spot->at[s->w]) * fth_dtype_size(vm->tail.from);
+           (vm->first[s->w] + spot->at[s->w]) * fth_dtype_size((fth_dtype)vm->p->reg_dtype[s->w]);
 }
 
-/* Taps [r, end) of columns [0, cols) from `column` on; the taps of a run lie all inside, or are one
- * that does not. */
-static void add_run(windows *s, const fth__spot *column, int64_t r, int64_t end, int64_t cols,
-                    bool beyond, void *acc)
+static int64_t step_of(const fth__vm *vm, int array, bool inner)
+{
+    return inner ? vm->inner[array] : vm->stride[array][vm->row_dim];
+}
+
+static void move(const fth__vm *vm, const fth__spot *from, int64_t by, bool inner, fth__spot *to)
+{
+    if (inner)
+        fth__spot_inner(vm, from, by, to);
+    else
+        fth__spot_move(vm, from, vm->row_dim, by, to);
+}
+
+static bool are_inside(const windows *s, const fth__spot *first, int64_t cols)
+{
+    fth__spot last;
+    fth__spot_inner(s->vm, first, s->vm->tail.inner - 1, &last);
+    return !fth__is_beyond(s->vm, s->v, first, 1, cols) &&
+           !fth__is_beyond(s->vm, s->v, &last, 1, cols);
+}
+
+/* `n` taps of columns [0, cols) from `spot` on, so far apart in an array; they all lie inside, or
+ * are one that does not. */
+static void add_run(windows *s, const fth__spot *spot, int64_t n, int64_t cols, bool beyond,
+                    bool inner, fth__strip_fn *strip, void *acc)
 {
     const fth__vm *vm = s->vm;
-    const int64_t size = fth_dtype_size(vm->tail.from);
-    fth__spot spot;
-    fth__spot_move(vm, column, vm->row_dim, r, &spot);
+    const int64_t size = fth_dtype_size((fth_dtype)vm->p->reg_dtype[s->v]);
     const char *v = (const char *)vm->call->in[s->v].data;
     if (beyond) {
         char *slot = s->worker.slots + (uint64_t)vm->reg[s->v].slot * vm->slot_bytes;
-        fth__bring_view(vm, s->v, &spot, 1, cols, slot);
+        fth__bring_view(vm, s->v, spot, 1, cols, slot);
         v = slot;
     } else {
-        v += (vm->first[s->v] + spot.at[s->v]) * size;
+        v += (vm->first[s->v] + spot->at[s->v]) * size;
     }
-    const int64_t w_step = s->w < 0 || s->w >= vm->p->n_in ? 0 : vm->stride[s->w][vm->row_dim];
-    s->strip(end - r, cols, beyond ? 0 : vm->stride[s->v][vm->row_dim], v, w_step,
-             s->w < 0 ? NULL : weight_at(s, &spot), acc);
+    const bool weights = s->w >= 0 && s->w < vm->p->n_in;
+    const int64_t w_step = !weights ? 0 : step_of(vm, s->w, inner);
+    strip(n, cols, beyond ? 0 : step_of(vm, s->v, inner), v, w_step,
+          s->w < 0 ? NULL : weight_at(s, spot), acc);
+}
+
+/* All taps of the axis that is walked, or of the one before it. */
+static void add_taps(windows *s, const fth__spot *first, int64_t taps, int64_t cols, bool inner,
+                     void *acc)
+{
+    const fth__vm *vm = s->vm;
+    fth__spot spot, next;
+    for (int64_t r = 0; r < taps;) {
+        move(vm, first, r, inner, &spot);
+        const bool beyond = fth__is_beyond(vm, s->v, &spot, 1, cols);
+        int64_t end = r + 1;
+        for (; !beyond && end < taps; end++) {
+            move(vm, first, end, inner, &next);
+            if (fth__is_beyond(vm, s->v, &next, 1, cols)) break;
+        }
+        add_run(s, &spot, end - r, cols, beyond, inner, s->strip, acc);
+        r = end;
+    }
 }
 
 static void add_columns(windows *s, const fth__spot *outer, int64_t c, int64_t cols)
 {
     const fth__vm *vm = s->vm;
+    const fth__tail *tail = &vm->tail;
     const int64_t taps = vm->extent[vm->row_dim];
     fth__spot column, spot;
     fth__totals t;
     fth__spot_move(vm, outer, vm->col_dim, c, &column);
     fth__totals_open(&s->worker, &t, &column, vm->col_dim, cols);
-    for (int64_t r = 0; r < taps;) {
+    if (tail->inner == 0) add_taps(s, &column, taps, cols, false, t.total);
+    for (int64_t r = 0; r < taps && tail->inner > 0; r++) {
         fth__spot_move(vm, &column, vm->row_dim, r, &spot);
-        const bool beyond = fth__is_beyond(vm, s->v, &spot, 1, cols);
-        int64_t end = r + 1;
-        for (; !beyond && end < taps; end++) {
-            fth__spot_move(vm, &column, vm->row_dim, end, &spot);
-            if (fth__is_beyond(vm, s->v, &spot, 1, cols)) break;
+        if (s->rounded && are_inside(s, &spot, cols)) {
+            add_run(s, &spot, tail->inner, cols, false, true, s->rounded, t.total);
+            continue;
         }
-        add_run(s, &column, r, end, cols, beyond, t.total);
-        r = end;
+        fth__inner_open(&s->worker, cols);
+        add_taps(s, &spot, tail->inner, cols, true, s->worker.inner);
+        vm->vec->tail->column[tail->red][tail->from](1, cols, cols, 1,
+                                                     fth__inner_close(&s->worker, cols), t.total);
     }
     fth__totals_close(&s->worker, &t);
 }

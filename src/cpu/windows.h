@@ -12,6 +12,8 @@ typedef void fth__strip_fn(int64_t rows, int64_t cols, int64_t row_step, const v
                            int64_t w_step, const void *w, void *acc);
 typedef struct fth__window_loops {
     fth__strip_fn *scaled[FTH_DTYPE_COUNT]; /* sums */
+    /* sums, scaled or not, that are rounded to the dtype before acc takes them as one element */
+    fth__strip_fn *rounded[2][FTH_DTYPE_COUNT];
     fth__strip_fn *plain[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
 } fth__window_loops;
 FTH_ISA_DECLARE(const fth__window_loops, fth__window_loops);

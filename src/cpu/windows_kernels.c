@@ -52,6 +52,48 @@
     {                                                                                              \
         strips_##name(true, rows, cols, row_step, v, w_step, w, acc);                              \
     }                                                                                              \
+    FTH_LANE void rounds_##name(bool scaled, int64_t rows, int64_t cols, int64_t row_step,         \
+                                const void *v_, int64_t w_step, const void *w_, void *acc_)        \
+    {                                                                                              \
+        const T *v = v_, *w = w_;                                                                  \
+        double *acc = acc_;                                                                        \
+        int64_t c = 0;                                                                             \
+        for (; c + 2 * LANES_ <= cols; c += 2 * LANES_) {                                          \
+            WIDE a = {0}, b = {0}, total;                                                          \
+            for (int64_t r = 0; r < rows; r++) {                                                   \
+                V x = load_##name(v + r * row_step + c),                                           \
+                  y = load_##name(v + r * row_step + c + LANES_);                                  \
+                if (scaled) x = x * w[r * w_step], y = y * w[r * w_step];                          \
+                a += __builtin_convertvector(x, WIDE);                                             \
+                b += __builtin_convertvector(y, WIDE);                                             \
+            }                                                                                      \
+            memcpy(&total, acc + c, sizeof total);                                                 \
+            total += __builtin_convertvector(__builtin_convertvector(a, V), WIDE);                 \
+            memcpy(acc + c, &total, sizeof total);                                                 \
+            memcpy(&total, acc + c + LANES_, sizeof total);                                        \
+            total += __builtin_convertvector(__builtin_convertvector(b, V), WIDE);                 \
+            memcpy(acc + c + LANES_, &total, sizeof total);                                        \
+        }                                                                                          \
+        for (; c < cols; c++) {                                                                    \
+            double a = 0.0;                                                                        \
+            for (int64_t r = 0; r < rows; r++) {                                                   \
+                const T x = v[r * row_step + c];                                                   \
+                const T y = scaled ? x * w[r * w_step] : x;                                        \
+                a += (double)y;                                                                    \
+            }                                                                                      \
+            acc[c] += (double)(T)a;                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void rounded_##name(int64_t rows, int64_t cols, int64_t row_step, const void *v,        \
+                               int64_t w_step, const void *w, void *acc)                           \
+    {                                                                                              \
+        rounds_##name(false, rows, cols, row_step, v, w_step, w, acc);                             \
+    }                                                                                              \
+    static void rounded_scaled_##name(int64_t rows, int64_t cols, int64_t row_step, const void *v, \
+                                      int64_t w_step, const void *w, void *acc)                    \
+    {                                                                                              \
+        rounds_##name(true, rows, cols, row_step, v, w_step, w, acc);                              \
+    }                                                                                              \
     static void sum_##name(int64_t rows, int64_t cols, int64_t row_step, const void *v,            \
                            int64_t w_step, const void *w, void *acc)                               \
     {                                                                                              \
@@ -104,6 +146,8 @@ ORDERED(sum_u16, uint16_t, int64_t, SUM_I)
 
 const fth__window_loops FTH_ISA_NAME(fth__window_loops) = {
     .scaled = {[FTH_F32] = scaled_f32, [FTH_F64] = scaled_f64},
+    .rounded = {{[FTH_F32] = rounded_f32, [FTH_F64] = rounded_f64},
+                {[FTH_F32] = rounded_scaled_f32, [FTH_F64] = rounded_scaled_f64}},
     .plain =
         {[FTH_RED_SUM] =
              {[FTH_F32] = sum_f32, [FTH_F64] = sum_f64, [FTH_U8] = sum_u8, [FTH_U16] = sum_u16},

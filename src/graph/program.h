@@ -73,7 +73,11 @@ typedef struct fth__program {
     int16_t out_reg[FTH_PROGRAM_OUTS]; /* with a tail: out 0 is the reduction of out_reg[0] */
     /* Tail: reduce out_reg[0] over axis position `tail_dim` of the space; -1: none. */
     int32_t tail_dim;
-    int32_t tail_red;                       /* fth_red */
+    int32_t tail_red; /* fth_red */
+    /* A reduction before the tail's, of every element of it: over axis number n_axes, which the
+     * walk leaves out, of at most 64 elements, one after the other. Reduction + 1; 0: none. */
+    int32_t inner_red;
+    int32_t zero;
     fth__view_axis view[FTH_PROGRAM_VIEWS]; /* by input */
     fth__made made[FTH_PROGRAM_MADE];
 } fth__program;

@@ -27,6 +27,14 @@ void fth__tail_init(fth__tail *tail, const fth__program *p)
     FTH_ASSERT(p->tail_dim < p->n_axes && p->out_reg[0] >= 0 && p->out_reg[0] < p->n_reg);
     tail->red = (fth_red)p->tail_red;
     tail->from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    if (p->inner_red > 0) {
+        tail->inner = p->size[p->n_axes];
+        tail->inner_red = (fth_red)(p->inner_red - 1);
+        tail->inner_from = tail->from;
+        tail->inner_kind = fth__kind_of(tail->from);
+        tail->from = fth__reduce_dtype(tail->inner_red, tail->inner_from);
+        FTH_ASSERT(tail->from != FTH_DTYPE_COUNT && tail->inner <= FTH__TAIL_SHORT);
+    }
     tail->to = fth__reduce_dtype(tail->red, tail->from);
     tail->kind = fth__kind_of(tail->from);
     tail->n = p->size[p->tail_dim];
@@ -94,6 +102,14 @@ __attribute__((unused)) static bool is_sound(const fth__program *p)
     return sound && p->n_reg == set;
 }
 
+/* n_axes: the axis that is reduced before. */
+static int space_dim(const fth__program *p, fth_axis_id axis)
+{
+    for (int i = 0; i < p->n_axes + (p->inner_red > 0); i++)
+        if (p->axis[i] == axis) return i;
+    return -1;
+}
+
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__program *p = node->attr;
@@ -106,7 +122,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     for (int i = 0; i < p->n_in; i++) {
         bool fits = node->in[i].dtype == (fth_dtype)p->reg_dtype[i];
         for (int k = 0; k < node->in[i].n_axes; k++)
-            fits &= fth__view_find(p, i, k) || fth_desc_find(&d, node->in[i].axis[k]) >= 0;
+            fits &= fth__view_find(p, i, k) || space_dim(p, node->in[i].axis[k]) >= 0;
         if (!fits)
             return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says",
                             i);
@@ -131,13 +147,6 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-static int space_dim(const fth__program *p, fth_axis_id axis)
-{
-    for (int i = 0; i < p->n_axes; i++)
-        if (p->axis[i] == axis) return i;
-    return -1;
-}
-
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const fth__program *p = node->attr;
@@ -146,7 +155,9 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     const int out_dim = p->tail_dim >= 0 && at > p->tail_dim ? at - 1 : at;
     FTH_ASSERT(!view || at < 0 ||
                at != p->tail_dim); /* it would be summed over parts that overlap */
-    if (view)
+    if (at == p->n_axes)
+        fth__rel_whole(out);
+    else if (view)
         fth__view_relation(p, view, out_dim, out);
     else if (at == p->tail_dim)
         fth__rel_accumulate(out);
@@ -219,6 +230,10 @@ static const fth_join join = {
 void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent,
                        int64_t *origin)
 {
+    if (p->inner_red > 0) {
+        extent[p->n_axes] = p->size[p->n_axes];
+        origin[p->n_axes] = 0;
+    }
     for (int k = 0, o = 0; k < p->n_axes; k++) {
         if (k != p->tail_dim) {
             extent[k] = call->out[0].extent[o];
@@ -242,7 +257,7 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
 void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
                         int64_t *stride)
 {
-    for (int k = 0; k < p->n_axes; k++) {
+    for (int k = 0; k < p->n_axes + (p->inner_red > 0); k++) {
         const int dim = fth_desc_find(d, p->axis[k]);
         stride[k] = dim < 0 ? 0 : t->stride[dim];
     }
@@ -272,7 +287,7 @@ int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i
         fth__fused_strides(p, d, t, stride);
         return 0;
     }
-    for (int k = 0; k < p->n_axes; k++) stride[k] = 0;
+    for (int k = 0; k < p->n_axes + (p->inner_red > 0); k++) stride[k] = 0;
     for (int dim = 0; dim < d->n_axes; dim++) {
         const fth__view_axis *v = fth__view_find(p, i, dim);
         if (!v) {
@@ -296,7 +311,7 @@ static double flops(const fth_call *call)
     double n = (double)(p->n_instr + (p->tail_dim >= 0));
     for (int i = 0; i < p->n_made; i++)
         if (p->made[i].kind != FTH__MADE_INDEX) n += FTH__RANDOM_FLOPS;
-    for (int k = 0; k < p->n_axes; k++) n *= (double)extent[k];
+    for (int k = 0; k < p->n_axes + (p->inner_red > 0); k++) n *= (double)extent[k];
     return n;
 }
 
@@ -318,7 +333,7 @@ typedef struct machine {
 static int64_t offset(const machine *m, const int64_t *stride)
 {
     int64_t at = 0;
-    for (int k = 0; k < m->p->n_axes; k++) at += m->index[k] * stride[k];
+    for (int k = 0; k < m->p->n_axes + (m->tail.inner > 0); k++) at += m->index[k] * stride[k];
     return at;
 }
 
@@ -331,7 +346,8 @@ static void load_viewed(machine *m, int i, fth__cell *to)
     const fth_tile *tile = &m->call->in[i];
     const fth_dtype t = d->dtype;
     int64_t global[FTH_MAX_AXES], at = 0;
-    for (int k = 0; k < m->p->n_axes; k++) global[k] = m->origin[k] + m->index[k];
+    for (int k = 0; k < m->p->n_axes + (m->tail.inner > 0); k++)
+        global[k] = m->origin[k] + m->index[k];
     for (int dim = 0; dim < d->n_axes; dim++) {
         const fth__view_axis *v = fth__view_find(m->p, i, dim);
         const int64_t index = v ? index_of(m, v, global) : global[space_dim(m->p, d->axis[dim])];
@@ -420,6 +436,28 @@ static fth__wide widen(fth_dtype t, const fth__cell *v)
     return fth__load(t, &memory);
 }
 
+/* What the tail joins: an element, or what the inner axis of it comes to, rounded to its dtype. */
+static fth__wide next_value(machine *m)
+{
+    const fth__tail *t = &m->tail;
+    const int reg = m->p->out_reg[0];
+    if (t->inner == 0) {
+        evaluate(m);
+        return widen(t->from, &m->reg[reg]);
+    }
+    fth__wide total = fth__identity((int)t->inner_red, t->from);
+    for (int64_t i = 0; i < t->inner; i++) {
+        m->index[m->p->n_axes] = i;
+        evaluate(m);
+        total =
+            fth__tail_join(t->inner_red, t->inner_kind, total, widen(t->inner_from, &m->reg[reg]));
+    }
+    m->index[m->p->n_axes] = 0;
+    fth__cell memory = {0};
+    fth__store(t->from, &memory, total);
+    return fth__load(t->from, &memory);
+}
+
 static fth__wide block_partial(machine *m, int64_t from, int64_t to)
 {
     const fth__tail *t = &m->tail;
@@ -427,10 +465,8 @@ static fth__wide block_partial(machine *m, int64_t from, int64_t to)
     for (int l = 0; l < t->lanes; l++) lane[l] = fth__identity((int)t->red, t->to);
     for (int64_t i = from; i < to; i++) {
         m->index[t->dim] = i;
-        evaluate(m);
         const int l = (int)((i - from) % t->lanes);
-        lane[l] =
-            fth__tail_join(t->red, t->kind, lane[l], widen(t->from, &m->reg[m->p->out_reg[0]]));
+        lane[l] = fth__tail_join(t->red, t->kind, lane[l], next_value(m));
     }
     for (int half = t->lanes / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)

@@ -33,6 +33,10 @@ typedef struct fth__tail {
     bool has_super;       /* blocks are gathered in superblocks first */
     uint64_t wide;        /* bytes of a running value: f64, i64 or c128 */
     uint64_t state;       /* bytes per output element: total unless in out, then superblock */
+    int64_t inner;        /* elements of the axis that is reduced before: 0: there is none; */
+    fth_red inner_red;
+    fth_dtype inner_from; /* to `from` */
+    fth__kind inner_kind;
 } fth__tail;
 /* tail->dim is -1 when the program has none. */
 void fth__tail_init(fth__tail *tail, const fth__program *p);

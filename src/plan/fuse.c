@@ -12,6 +12,7 @@
 #include "mem/heap.h"
 #include "ops/dot_reduce.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/ops.h"
 #include "ops/view.h"
 
@@ -382,7 +383,9 @@ static void code_group(const fth__fuser *f, const fth__group *gr, uint32_t leadi
     node->attr = pr;
     node->attr_bytes = sizeof *pr;
     memset(pr, 0, sizeof *pr);
-    pr->n_axes = gr->space.n_axes;
+    pr->n_axes = gr->space.n_axes - (gr->inner >= 0);
+    if (gr->inner >= 0)
+        pr->inner_red = ((const fth__reduce_attr *)f->g->node[gr->inner]->attr)->red + 1;
     for (int i = 0; i < gr->space.n_axes; i++) {
         pr->axis[i] = gr->space.axis[i];
         pr->size[i] = gr->space.size[i];
@@ -456,6 +459,7 @@ static bool code_joined(const fth__fuser *f, const fth__group *gr, const fth_nod
  * it is made of: then it is worth never having it whole. */
 static int find_product(const fth__fuser *f, const fth__group *gr)
 {
+    if (gr->inner >= 0) return -1;
     if (!fth__fuse_tail(f->g->node[gr->root])) return -1;
     for (int i = 0; i < gr->n; i++) {
         const fth_node *n = f->g->node[gr->member[i]];
@@ -494,14 +498,58 @@ static fth_status add_joined(const fth__fuser *f, const fth__group *gr, int dot,
     return note_members(f, gr, dot, err);
 }
 
-static void make_group(const fth__fuser *f, int root, fth__group *gr)
+static bool is_short(const fth_node *reduce)
+{
+    const fth_axis_id axis = ((const fth__reduce_attr *)reduce->attr)->axis;
+    const int64_t n = reduce->in[0].size[fth_desc_find(&reduce->in[0], axis)];
+    return n > 0 && n <= FTH__TAIL_SHORT;
+}
+
+/* Sums over the taps of a window of a window: what the first leaves for each tap of the second need
+ * not be kept. Both axes are short, so that neither is ever cut, and something is looked through.
+ * -1: it is none. A device adds one axis after the other. */
+static int find_inner(const fth__fuser *f, int root)
 {
     const fth_node *n = f->g->node[root];
+    if (!f->any_view || f->p->device_memory || !fth__fuse_tail(n) || !is_short(n)) return -1;
+    const uint32_t v = n->in_val[0].id;
+    const int inner = (int)f->g->value[v].node;
+    const fth_node *first = f->g->node[inner];
+    if (!fth__fuse_tail(first) || !is_short(first) || f->is_out[v] || f->group[inner] >= 0)
+        return -1;
+    if (f->first[v + 1] - f->first[v] != 1) return -1; /* the root alone reads it */
+    const fth_node *of = fth__fuse_node(f, first->in_val[0].id);
+    bool looks = f->is_view[f->g->value[first->in_val[0].id].node];
+    for (int k = 0; is_body(of) && k < of->n_in; k++)
+        looks |= f->is_view[f->g->value[of->in_val[k].id].node];
+    return looks ? inner : -1;
+}
+
+/* The axes that the program walks; that of the inner reduction is the last one. */
+static fth_desc space_of(const fth__fuser *f, int root, int inner)
+{
+    const fth_node *n = f->g->node[root];
+    if (inner < 0) return fth__fuse_tail(n) ? n->in[0] : n->out[0];
+    const fth_node *first = f->g->node[inner];
+    fth_desc d = first->in[0];
+    const fth_axis_id axis = ((const fth__reduce_attr *)first->attr)->axis;
+    const int at = fth_desc_find(&d, axis);
+    const int64_t size = d.size[at];
+    fth_desc_drop(&d, at);
+    d.axis[d.n_axes] = axis;
+    d.size[d.n_axes++] = size;
+    return d;
+}
+
+static void make_group(const fth__fuser *f, int root, fth__group *gr)
+{
     gr->root = root;
     gr->plain = false;
+    gr->inner = find_inner(f, root);
     gr->n = 1;
     gr->member[0] = root;
-    gr->space = fth__fuse_tail(n) ? n->in[0] : n->out[0];
+    gr->space = space_of(f, root, gr->inner);
+    if (gr->inner >= 0) insert_member(gr, gr->inner);
     grow(f, gr);
 }
 
@@ -577,6 +625,7 @@ static void find_groups(fth__fuser *f)
         const fth_node *n = g->node[k];
         if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || fth__fuse_tail(n))) continue;
         make_group(f, (int)k, &gr);
+        f->inner[k] = gr.inner;
         for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
         const int dot = find_product(f, &gr);
         if (try_join(f, &gr, dot)) {
@@ -606,9 +655,8 @@ static fth_status add_units(fth__fuser *f, fth_err *err)
         if (f->group[k] < 0) {
             FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
         } else if (f->group[k] == k) {
-            fth__group gr = {.root = (int)k,
-                             .space = fth__fuse_tail(n) ? n->in[0] : n->out[0],
-                             .plain = f->product[k] >= 0};
+            fth__group gr = {.root = (int)k, .plain = f->product[k] >= 0, .inner = f->inner[k]};
+            gr.space = space_of(f, gr.root, gr.inner);
             for (int j = f->head[k]; j >= 0; j = f->next[j]) gr.member[gr.n++] = j;
             FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
                                        : add_group(f, &gr, err));
@@ -629,12 +677,13 @@ static fth_status find_readers(fth__fuser *f, fth_err *err)
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->product, (void **)&f->product, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->head, (void **)&f->head, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->next, (void **)&f->next, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->inner, (void **)&f->inner, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->is_view, (void **)&f->is_view, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_read, (void **)&f->is_read, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
     FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
     for (int64_t k = 0; k < g->n_nodes; k++) {
-        f->group[k] = f->product[k] = f->head[k] = f->next[k] = -1;
+        f->group[k] = f->product[k] = f->head[k] = f->next[k] = f->inner[k] = -1;
         for (int i = 0; f->needed[k] && i < g->node[k]->n_in; i++, total++)
             f->first[g->node[k]->in_val[i].id + 2]++;
     }
@@ -657,6 +706,7 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     fth__heap_free(p->mem, f.product);
     fth__heap_free(p->mem, f.head);
     fth__heap_free(p->mem, f.next);
+    fth__heap_free(p->mem, f.inner);
     fth__heap_free(p->mem, f.is_view);
     fth__heap_free(p->mem, f.is_read);
     fth__heap_free(p->mem, f.is_out);

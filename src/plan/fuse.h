@@ -22,6 +22,7 @@ typedef struct fth__fuser {
     bool *is_out;   /* per value */
     int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
     int *reader;
+    int *inner;       /* per node, for a group's last node: the reduction inside; -1 */
     int *product;     /* per node, for a group's last node: the dot that joins it; -1 */
     int *head, *next; /* per node: the first of the group that ends there; the next of its group */
     bool *is_view;    /* per node: a view that only programs and such views read */
@@ -35,6 +36,8 @@ typedef struct fth__group {
     int member[FTH_PROGRAM_INSTRS * 2]; /* ascending */
     fth_desc space;
     bool plain; /* reads its operands themselves: the epilogue of a product */
+    int inner; /* a reduction whose result is all that the root reduces; its axis is the last of the
+                  space; -1: none */
 } fth__group;
 
 /* What a program has room for beside the operands it reads anyway. */

@@ -178,6 +178,7 @@ bool rg_views(rg *g)
     if (x < 0 || g->n_values == before) return false;
     if (rg_chance(g, 75)) x = computed(g, x);
     if (x >= 0 && rg_chance(g, 60) && !reduced(g, x)) return false;
+    if (x >= 0 && rg_chance(g, 30) && !reduced(g, g->n_values - 1)) return false;
     g->has[RG_VIEWS] |= x >= 0;
     return x >= 0;
 }

@@ -227,6 +227,47 @@ TEST(a_blur_takes_the_memory_of_its_arrays)
     }
 }
 
+/* Sums over two tap axes leave no value for each tap of the second. */
+TEST(a_sum_over_two_axes_of_taps_is_one_program)
+{
+    static const fth_red reds[] = {FTH_RED_SUM, FTH_RED_MAX, FTH_RED_MIN, FTH_RED_PROD};
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++)
+        for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+            const fth_dtype t = (fth_dtype)k;
+            const bool ordered = !fth_dtype_is_complex(t) && t != FTH_BOOL;
+            fth_graph *g = graph("c=2 y=13 x=700 ty=3 tx=4 one=1");
+            t_random r = t_random_make(15);
+            const fth_val v = t_noise(g, "v", t, "c y x", &r), w = t_noise(g, "w", t, "tx ty", &r);
+            const fth_val both = fth_window(fth_window(v, "y", 1, "ty", b), "x", 3, "tx", b);
+            for (int i = 0; i < (ordered ? 4 : 1); i++) {
+                if (t == FTH_BOOL || (i == 3 && !fth_dtype_is_real(t))) continue;
+                const fth_val of = reds[i] == FTH_RED_SUM ? fth_mul(both, w) : both;
+                const fth_val sum = fth_reduce_(FTH_HERE, reds[i], of, i % 2 ? "tx ty" : "ty tx");
+                EQ_I64(made(sum, "window"), 0);
+                EQ_I64(made(sum, "fused"), 1);
+                if (k == FTH_F32 || b == FTH_BORDER_MIRROR) same_as_alone(sum);
+            }
+            graph_free(g);
+        }
+    fth_graph *g = graph("y=512 x=512 ty=5 tx=5 many=80");
+    t_random r = t_random_make(16);
+    const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r),
+                  w = t_noise(g, "w", FTH_F32, "ty tx", &r);
+    fth_plan_info info;
+    const fth_val out = fth_correlate(v, "y x", w, "ty tx", FTH_BORDER_REFLECT);
+    void *whole = run(out, 0, NULL, &info);
+    LE_F64((double)info.peak_bytes, 100e3);
+    void *little = run(out, LEAST, "y", NULL);
+    SAME_BYTES(whole, little, 512 * 512 * 4);
+    free(whole);
+    free(little);
+    /* long axes are cut, and the first sum of two that go out is wanted itself */
+    const fth_val deep =
+        fth_window(fth_window(v, "y", 1, "ty", FTH_BORDER_CLAMP), "x", 1, "many", FTH_BORDER_CLAMP);
+    EQ_I64(made(fth_sum(deep, "many ty"), "fused"), 2);
+    graph_free(g);
+}
+
 /* ---- rows, indices and random numbers ---- */
 
 /* A gather that only programs read is not made, and neither is what it is a view of. */
