@@ -1228,7 +1228,7 @@ MUTANTS = [
     ("view_row_not_settled", "src/cpu/fused_view.c",
      "        r->at += from;\n", "", "unit/test_look"),
     ("view_window_taps_backwards", "src/cpu/fused_window.c",
-     "beyond ? 0 : vm->stride[s->v][vm->row_dim]", "beyond ? 0 : -vm->stride[s->v][vm->row_dim]", "unit/test_look"),
+     "beyond ? 0 : step_of(vm, s->v, inner)", "beyond ? 0 : -step_of(vm, s->v, inner)", "unit/test_look"),
     # ---- files ----
     ("lzf_copy_too_short", "src/io/lzf.c",
      "        n += 2;\n", "        n += 1;\n", "unit/test_lzf"),
