@@ -249,6 +249,8 @@ FTH_API fth_val fth_correlate_(fth_site site, fth_val v, const char *axes, fth_v
 FTH_API fth_val fth_flip_(fth_site site, fth_val v, const char *axis);
 /* out[i + by] = v[i], around the end: `by` may be negative. */
 FTH_API fth_val fth_roll_(fth_site site, fth_val v, const char *axis, int64_t by);
+/* Element `at` of an axis, without that axis. */
+FTH_API fth_val fth_column_(fth_site site, fth_val v, const char *axis, int64_t at);
 /* Stable ascending (or descending) sort along an axis; NaN last. fth_out(v,1): the permutation,
  * i64. */
 FTH_API fth_val fth_sort_(fth_site site, fth_val v, const char *axis, bool descending);
@@ -289,6 +291,7 @@ FTH_API fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double
     fth_correlate_(FTH_HERE, (v), (axes), (weights), (taps), (border))
 #define fth_flip(v, axis) fth_flip_(FTH_HERE, (v), (axis))
 #define fth_roll(v, axis, by) fth_roll_(FTH_HERE, (v), (axis), (by))
+#define fth_column(v, axis, at) fth_column_(FTH_HERE, (v), (axis), (at))
 #define fth_sort(v, axis, descending) fth_sort_(FTH_HERE, (v), (axis), (descending))
 #define fth_topk(v, axis, into, largest) fth_topk_(FTH_HERE, (v), (axis), (into), (largest))
 #define fth_searchsorted(sorted, axis, v, right)                                                   \

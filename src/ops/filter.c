@@ -118,3 +118,15 @@ fth_val fth_roll_(fth_site site, fth_val v, const char *axis, int64_t by)
     if (!fth_val_ok(part[0]) || !fth_val_ok(part[1])) return fth__poison(v);
     return fth_concat_(site, 2, part, of, axis);
 }
+
+fth_val fth_column_(fth_site site, fth_val v, const char *axis, int64_t at)
+{
+    fth_axis_id id;
+    if (!fth__build_axis(v, site, "column", axis, &id)) return fth__poison(v);
+    const int64_t size = fth__size_of(v.graph, id);
+    if (at < 0 || at >= size)
+        return fth_poison_(v.graph, site, FTH_E_GRAPH_ATTR,
+                           "column: there is no element %lld of the %lld along axis '%s'",
+                           (long long)at, (long long)size, axis);
+    return fth_gather_(site, v, axis, fth_const_i64_(v.graph, site, FTH_I64, at));
+}

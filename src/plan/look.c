@@ -86,6 +86,28 @@ static bool same_fill(const fth__view_axis *axis, int n)
     return true;
 }
 
+/* One row, whose number is a constant: a place of its own on the axis. */
+static bool through_column(const fth_node *node, int64_t at, fth__look_path *path)
+{
+    fth__gather s;
+    fth__view_axis axis[FTH_MAX_AXES] = {{0}};
+    fth__gather_get(node, &s);
+    if (at < 0 || at >= node->in[0].size[s.dim]) return false; /* the gather says so */
+    for (int k = 0; k < node->in[0].n_axes; k++) {
+        if (k != s.dim) axis[k] = path->axis[fth__gather_to(&s, k)];
+        axis[k].dim = (int16_t)k;
+    }
+    axis[s.dim] = (fth__view_axis){.add = at,
+                                   .div = 1,
+                                   .dim = (int16_t)s.dim,
+                                   .along = -1,
+                                   .tap = -1,
+                                   .border = FTH__BORDER_NONE,
+                                   .rows = -1};
+    memcpy(path->axis, axis, sizeof axis);
+    return true;
+}
+
 /* Rows that an index chooses: it is read where its axes are, and so must be where those of the
  * result are read. */
 static bool through_rows(const fth_node *node, fth__look_path *path)
@@ -141,7 +163,12 @@ bool fth__look_through(const fth_plan *p, fth__look_path *path)
     const fth_node *node = p->node[made_by];
     if (path->n == FTH_PROGRAM_VIEWS) return false;
     if (node->op == &fth__op_gather) {
-        if (!through_rows(node, path)) return false;
+        const fth_node *index = p->node[p->graph->value[node->in_val[1].id].node];
+        const bool constant = index->op == &fth__op_const;
+        if (constant &&
+            !through_column(node, ((const fth__const_attr *)index->attr)->integer, path))
+            return false;
+        if (!constant && !through_rows(node, path)) return false;
     } else if (!fth__is_view(node) || !through_view(node, path)) {
         return false;
     }
@@ -157,7 +184,8 @@ int fth__look_axes(const fth_plan *p, const fth_desc *space, uint32_t value,
     int n = 0;
     for (int k = 0; k < d->n_axes; k++) {
         const fth__view_axis *a = &of[k];
-        const bool plain = is_placed(a) && a->mul == 1 && a->tap < 0 && a->add == 0;
+        const bool plain =
+            is_placed(a) && a->along >= 0 && a->mul == 1 && a->tap < 0 && a->add == 0;
         if (!plain || space->axis[a->along] != d->axis[k]) axis[n++] = *a;
     }
     return n;
@@ -182,7 +210,7 @@ bool fth__look_makes(const fth_plan *p, const fth__look_path *path, fth__made *m
         const int64_t by = (int64_t)step[k];
         if (!is_placed(a)) return false;
         made->add += a->add * by;
-        made->step[a->along] += a->mul * by;
+        if (a->along >= 0) made->step[a->along] += a->mul * by;
         if (a->tap >= 0) made->step[a->tap] += a->tap_mul * by;
     }
     return true;

@@ -306,6 +306,27 @@ TEST(rows_that_only_programs_read_are_not_made)
     graph_free(g);
 }
 
+/* One row of an axis, without it. */
+TEST(columns)
+{
+    fth_graph *g = graph("z=3 y=20 x=70 t=3 few=2");
+    t_random r = t_random_make(17);
+    const fth_val v = t_noise(g, "v", FTH_F32, "z y x", &r), k = fth_column(v, "z", 2);
+    double got[20 * 70];
+    EQ_I64(fth_val_axes(k), 2);
+    run_f64(fth_neg(k), got);
+    for (int64_t i = 0; i < 20 * 70; i++) EQ_F64(got[i], -t_get(FTH_F32, t_data(v), 2 * 1400 + i));
+    EQ_I64(made(fth_sub(k, fth_column(v, "z", 0)), "gather"), 0);
+    same_as_alone(fth_sub(k, fth_column(v, "z", 0)));
+    same_as_alone(fth_neg(fth_column(fth_window(v, "x", 1, "t", FTH_BORDER_CLAMP), "t", 2)));
+    same_as_alone(fth_neg(fth_column(fth_slice(v, "z", 1, "few"), "few", 1)));
+    same_as_alone(fth_sum(fth_window(fth_column(v, "y", 7), "x", 1, "t", FTH_BORDER_ZERO), "t"));
+    same_as_alone(fth_add(fth_column(fth_index(g, "x"), "x", 5), fth_const_i64(g, FTH_I64, 1)));
+    IS_TRUE(!fth_val_ok(fth_column(v, "z", 3)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "no element 3 of the 3 along axis 'z'");
+    graph_free(g);
+}
+
 TEST(indices_and_random_numbers_are_made_where_they_are_read)
 {
     fth_graph *g = graph("y=70 x=300 part=40 wide=310 t=3");
