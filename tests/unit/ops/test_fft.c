@@ -10,23 +10,29 @@ typedef struct setup {
     int64_t x, y, z;
 } setup;
 
+static const fth_node *node_of(oc_bench *b, const setup *s, fth_fft_kind kind, bool wide)
+{
+    const bool real = kind == FTH_FFT_REAL, back = kind == FTH_FFT_REAL_INVERSE;
+    fth_axis(b->g, "x", back ? s->x / 2 + 1 : s->x);
+    fth_axis(b->g, "u", real ? s->x / 2 + 1 : s->x);
+    fth_axis(b->g, "y", s->y);
+    fth_axis(b->g, "v", s->y);
+    fth_axis(b->g, "z", s->z);
+    fth_axis(b->g, "w", s->z);
+    fth_axis(b->g, "l", 3);
+    fth_axis(b->g, "m", 21);
+    const fth_dtype t = real ? (wide ? FTH_F64 : FTH_F32) : wide ? FTH_C128 : FTH_C64;
+    const fth_node *node =
+        oc_node(b, fth_fft_(FTH_HERE, kind, oc_in(b, "from", t, s->in), s->axes, s->into));
+    EQ_I64(node->out[0].n_axes, node->in[0].n_axes);
+    return node;
+}
+
 static void check(const setup *s, fth_fft_kind kind, bool wide)
 {
     oc_bench b;
     oc_open(&b);
-    const bool real = kind == FTH_FFT_REAL, back = kind == FTH_FFT_REAL_INVERSE;
-    fth_axis(b.g, "x", back ? s->x / 2 + 1 : s->x);
-    fth_axis(b.g, "u", real ? s->x / 2 + 1 : s->x);
-    fth_axis(b.g, "y", s->y);
-    fth_axis(b.g, "v", s->y);
-    fth_axis(b.g, "z", s->z);
-    fth_axis(b.g, "w", s->z);
-    fth_axis(b.g, "l", 3);
-    fth_axis(b.g, "m", 21);
-    const fth_dtype t = real ? (wide ? FTH_F64 : FTH_F32) : wide ? FTH_C128 : FTH_C64;
-    const fth_node *node =
-        oc_node(&b, fth_fft_(FTH_HERE, kind, oc_in(&b, "z", t, s->in), s->axes, s->into));
-    IS_TRUE(node->out[0].n_axes == node->in[0].n_axes);
+    const fth_node *node = node_of(&b, s, kind, wide);
     t_random r = t_random_make((uint64_t)s->x);
     const int64_t bytes = oc_bytes(&node->out[0]);
     oc_case c = {.node = node,
@@ -85,6 +91,67 @@ TEST(every_kind_and_layout)
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
         for (int k = 0; k < 8; k++) check(&setups[i], (fth_fft_kind)(k & 3), k >> 2);
+}
+
+/* ---- by a team: the same bits, whoever takes which rows and images, in the scratch it declares */
+
+static fth_tile whole(const fth_desc *d, void *data)
+{
+    fth_tile t = {.data = data};
+    int64_t step = 1;
+    for (int i = d->n_axes - 1; i >= 0; step *= d->size[i--]) {
+        t.extent[i] = d->size[i];
+        t.stride[i] = step;
+    }
+    return t;
+}
+
+static void check_team(const setup *s, fth_fft_kind kind, bool wide)
+{
+    oc_bench b;
+    oc_open(&b);
+    const fth_node *node = node_of(&b, s, kind, wide);
+    const int64_t bytes = oc_bytes(&node->out[0]);
+    t_random r = t_random_make((uint64_t)s->x);
+    void *from = malloc((size_t)oc_bytes(&node->in[0]) + 1), *got[3];
+    oc_fill(&r, &node->in[0], from);
+    for (int i = 0; i < 3; i++) {
+        fth_team *team = NULL;
+        fth_err err = {0};
+        if (i > 0) OK(fth_team_create(&team, b.ctx.mem, i + 1, NULL));
+        got[i] = malloc((size_t)bytes + 1);
+        fth_call call = {.node = node, .threads = i + 1, .err = &err};
+        call.in[0] = whole(&node->in[0], NULL);
+        call.out[0] = whole(&node->out[0], NULL);
+        const size_t room = (size_t)fth__cpu_fft.scratch(&call);
+        char *scratch = aligned_alloc(64, (room / 64 + 2) * 64);
+        memset(scratch, 0x5a, (room / 64 + 2) * 64);
+        call.team = team;
+        call.in[0].data = from;
+        call.out[0].data = got[i];
+        call.scratch = scratch;
+        OKE(fth__cpu_fft.run(&call), &err);
+        for (size_t k = room; k < (room / 64 + 2) * 64; k++) EQ_I64(scratch[k], 0x5a);
+        free(scratch);
+        fth_team_destroy(team);
+        SAME_BYTES(got[0], got[i], bytes);
+    }
+    for (int i = 0; i < 3; i++) free(got[i]);
+    free(from);
+    oc_close(&b);
+}
+
+TEST(any_team_gives_the_same_bits)
+{
+    static const setup setups[] = {
+        {"y x", "y x", "v u", 300, 210, 1},       {"x y", "y x", "v u", 96, 260, 1},
+        {"y x", "y x", "v u", 37, 150, 1},        {"z y x", "z y x", "w v u", 64, 30, 20},
+        {"z x y", "z y x", "w v u", 24, 30, 70},  {"x z y", "z y x", "w v u", 66, 18, 20},
+        {"l z y x", "z y x", "w v u", 32, 37, 9}, {"l m x", "x", "u", 200, 1, 1},
+        {"x m l", "x", "u", 4100, 1, 1},          {"z y x", "z y x", "w v u", 6, 0, 5},
+    };
+    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
+        for (int k = 0; k < 8; k++) check_team(&setups[i], (fth_fft_kind)(k & 3), k >> 2);
 }
 
 TEST(a_wave_by_hand)
