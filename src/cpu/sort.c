@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "cpu/across.h"
 #include "cpu/radix.h"
 #include "ops/loop.h"
 #include "ops/ops.h"
@@ -22,19 +23,17 @@ static bool supports(const fth_node *node)
     return node->in[0].size[dim_of(node)] < UINT32_MAX;
 }
 
-enum { ROWS = 16, BESIDE = 1 << 18 }; /* of a piece that is turned; bytes of lines turned at once */
-
-/* Lines brought side by side at once: those of a line of cache, more where they are short. */
+/* Lines turned at once where the axis is not the last. */
 static int64_t lines_at_once(const fth_call *call, int dim)
 {
     const fth_desc *d = &call->node->in[0];
-    const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(d->dtype);
-    int64_t lines = 1, most = 64 / size;
+    int64_t lines = 1;
     for (int i = 0; i < d->n_axes; i++)
         if (i != dim) lines *= call->out[0].extent[i];
-    while (most < FTH__SORT_LINES && 2 * most * n * size <= BESIDE) most *= 2;
+    if (dim == d->n_axes - 1) return 1;
     /* with the radix sort of one line, twice the bytes of all lines at most */
-    return dim == d->n_axes - 1 ? 1 : fth__max_i64(1, fth__min_i64(lines - 1, most));
+    return fth__max_i64(1, fth__min_i64(lines - 1, fth__across_lines(call->in[0].extent[dim],
+                                                                     fth_dtype_size(d->dtype))));
 }
 
 static uint64_t scratch(const fth_call *call)
@@ -52,64 +51,15 @@ static void sort_group(fth__sort_group *g)
     g->lines = 0;
 }
 
-#define DEFINE_TURN(U)                                                                             \
-    /* Rows of `lines` neighbours, `step` bytes apart, to lines of n, and back. */                 \
-    static void gather_##U(int64_t n, int64_t lines, const char *rows, int64_t step, U *to)        \
-    {                                                                                              \
-        for (int64_t lo = 0; lo < n; lo += ROWS)                                                   \
-            for (int64_t l = 0; l < lines; l++)                                                    \
-                for (int64_t i = lo; i < lo + ROWS && i < n; i++)                                  \
-                    to[l * n + i] = ((const U *)(const void *)(rows + i * step))[l];               \
-    }                                                                                              \
-    static void scatter_##U(int64_t n, int64_t lines, const U *from, char *rows, int64_t step)     \
-    {                                                                                              \
-        for (int64_t lo = 0; lo < n; lo += ROWS)                                                   \
-            for (int64_t i = lo; i < lo + ROWS && i < n; i++)                                      \
-                for (int64_t l = 0; l < lines; l++)                                                \
-                    ((U *)(void *)(rows + i * step))[l] = from[l * n + i];                         \
-    }
-DEFINE_TURN(uint8_t)
-DEFINE_TURN(uint16_t)
-DEFINE_TURN(uint32_t)
-DEFINE_TURN(uint64_t)
-
-static void gather(int64_t size, int64_t n, int64_t lines, const char *rows, int64_t step, void *to)
-{
-    switch (size) {
-    case 1: gather_uint8_t(n, lines, rows, step, to); break;
-    case 2: gather_uint16_t(n, lines, rows, step, to); break;
-    case 4: gather_uint32_t(n, lines, rows, step, to); break;
-    default: gather_uint64_t(n, lines, rows, step, to); break;
-    }
-}
-static void scatter(int64_t size, int64_t n, int64_t lines, const void *from, char *rows,
-                    int64_t step)
-{
-    switch (size) {
-    case 1: scatter_uint8_t(n, lines, from, rows, step); break;
-    case 2: scatter_uint16_t(n, lines, from, rows, step); break;
-    case 4: scatter_uint32_t(n, lines, from, rows, step); break;
-    default: scatter_uint64_t(n, lines, from, rows, step); break;
-    }
-}
-
-/* Whether the lines lie side by side across memory, and so do their values, if wanted. */
-static bool is_across(const fth__sort_group *g, int64_t size)
-{
-    for (int64_t l = 1; l < g->lines; l++)
-        if (g->line[l] != g->line[0] + l * size ||
-            (g->wants_value && g->value[l] != g->value[0] + l * size))
-            return false;
-    return g->lines > 1;
-}
-
 static void sort_long(fth__sort_group *g, fth_team *team)
 {
     const int64_t size = fth_dtype_size(g->dtype), bytes = g->n * size;
     char *lines = (char *)g->scratch + fth__radix_room(g->n, size),
          *values = lines + g->lines * bytes;
-    const bool across = is_across(g, size);
-    if (across) gather(size, g->n, g->lines, g->line[0], g->step, lines);
+    const bool across =
+        g->lines > 1 && fth__is_across(g->line, g->lines, size) &&
+        (!g->wants_value || fth__is_across((const char *const *)g->value, g->lines, size));
+    if (across) fth__across_gather(size, g->n, g->lines, g->line[0], g->step, lines);
     for (int64_t l = 0; l < g->lines; l++) {
         fth__radix_line line = {.line = g->line[l],
                                 .value = g->value[l],
@@ -130,7 +80,7 @@ static void sort_long(fth__sort_group *g, fth_team *team)
         fth__radix_sort(&line);
     }
     if (across && g->wants_value && !fth_team_cancelled(team))
-        scatter(size, g->n, g->lines, values, g->value[0], g->value_step);
+        fth__across_scatter(size, g->n, g->lines, values, g->value[0], g->value_step);
     g->lines = 0;
 }
 
@@ -152,6 +102,7 @@ static fth_status run(const fth_call *call)
                       order->stride[i] * word, 0);
     }
     fth__sort_group g = {.n = n,
+                         .puts = n,
                          .step = in->stride[dim] * size,
                          .value_step = out->stride[dim] * size,
                          .order_step = order->stride[dim] * word,

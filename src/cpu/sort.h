@@ -11,9 +11,11 @@
  * it is; at 256 the network and the radix sort meet. LINES: of a group, a vector of bytes. */
 enum { FTH__SORT_MOST = 256, FTH__SORT_LINES = 64 };
 
-/* Lines of n elements and where they go; steps in bytes. Either output may be unwanted. */
+/* Lines of n elements and where the first `puts` of them in order go, or those at places `rank`;
+ * steps in bytes. Either output may be unwanted. */
 typedef struct fth__sort_group {
-    int64_t n, lines;
+    int64_t n, lines, puts;
+    const int64_t *rank; /* NULL: the first */
     const char *line[FTH__SORT_LINES];
     char *value[FTH__SORT_LINES], *order[FTH__SORT_LINES]; /* values; positions, i64 */
     int64_t step, value_step, order_step;

@@ -4,6 +4,7 @@
  * unsigned numbers. Where positions are wanted, or a line has a NaN or -0, which keys cannot give
  * back, a key carries its position in its lowest bits: then all differ, and the network is stable.
  */
+#include "cpu/across.h"
 #include "cpu/sort.h"
 #include "cpu/sort_key.h"
 #include "cpu/vec_loop.h"
@@ -112,13 +113,8 @@ KEYS(uint64_t, int64_t)
 
 /* ---- groups ---- */
 
-/* Whether lines, or results, lie side by side, so that a row of a vector is a piece of memory. */
-static bool side_by_side(const char *const *line, int64_t lines, int64_t size)
-{
-    for (int64_t l = 1; l < lines; l++)
-        if (line[l] != line[0] + l * size) return false;
-    return lines > 1;
-}
+/* The place in order of result i. */
+#define PLACE(g, i) ((g)->rank ? (g)->rank[i] : (i))
 
 /* Values alone; false: they have a NaN or -0. Columns without a line sort what lies there. */
 #define VALUES(U)                                                                                  \
@@ -127,7 +123,7 @@ static bool side_by_side(const char *const *line, int64_t lines, int64_t size)
         enum { LANES = VECTOR / sizeof(U) };                                                       \
         const int64_t n = g->n;                                                                    \
         if (lines < LANES) memset(a, 0, (size_t)(n * VECTOR));                                     \
-        if (side_by_side(g->line + first, lines, sizeof(U))) {                                     \
+        if (lines > 1 && fth__is_across(g->line + first, lines, sizeof(U))) {                      \
             for (int64_t i = 0; i < n; i++)                                                        \
                 memcpy(a + i * LANES, g->line[first] + i * g->step, (size_t)lines * sizeof(U));    \
             return;                                                                                \
@@ -145,20 +141,18 @@ static bool side_by_side(const char *const *line, int64_t lines, int64_t size)
     static void store_##U(const fth__sort_group *g, int64_t first, int64_t lines, const U *a)      \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
-        const int64_t n = g->n;                                                                    \
-        if (side_by_side((const char *const *)g->value + first, lines, sizeof(U))) {               \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                memcpy(g->value[first] + i * g->value_step, a + i * LANES,                         \
-                       (size_t)lines * sizeof(U));                                                 \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t l = 0; l < lines; l++) {                                                      \
+        const bool across =                                                                        \
+            lines > 1 && fth__is_across((const char *const *)g->value + first, lines, sizeof(U));  \
+        for (int64_t i = 0; across && i < g->puts; i++)                                            \
+            memcpy(g->value[first] + i * g->value_step, a + PLACE(g, i) * LANES,                   \
+                   (size_t)lines * sizeof(U));                                                     \
+        for (int64_t l = 0; l < lines && !across; l++) {                                           \
             char *p = g->value[first + l];                                                         \
-            if (g->value_step == (int64_t)sizeof(U))                                               \
-                for (int64_t i = 0; i < n; i++) ((U *)(void *)p)[i] = a[i * LANES + l];            \
+            if (g->value_step == (int64_t)sizeof(U) && !g->rank)                                   \
+                for (int64_t i = 0; i < g->puts; i++) ((U *)(void *)p)[i] = a[i * LANES + l];      \
             else                                                                                   \
-                for (int64_t i = 0; i < n; i++)                                                    \
-                    *(U *)(void *)(p + i * g->value_step) = a[i * LANES + l];                      \
+                for (int64_t i = 0; i < g->puts; i++)                                              \
+                    *(U *)(void *)(p + i * g->value_step) = a[PLACE(g, i) * LANES + l];            \
         }                                                                                          \
     }                                                                                              \
     static bool values_##U(const fth__sort_group *g, int64_t first)                                \
@@ -179,7 +173,7 @@ VALUES(uint16_t)
 VALUES(uint32_t)
 VALUES(uint64_t)
 
-/* Element i of a line's result is its element `from`. */
+/* Result i of a line is its element `from`. */
 #define PUT(U, g, l, i, from)                                                                      \
     {                                                                                              \
         if ((g)->wants_value)                                                                      \
@@ -205,8 +199,8 @@ VALUES(uint64_t)
             }                                                                                      \
         network_##P(n, a);                                                                         \
         for (int64_t l = 0; l < lines; l++)                                                        \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const int64_t from = (int64_t)(a[i * LANES + l] & (FTH__SORT_MOST - 1));           \
+            for (int64_t i = 0; i < g->puts; i++) {                                                \
+                const int64_t from = (int64_t)(a[PLACE(g, i) * LANES + l] & (FTH__SORT_MOST - 1)); \
                 PUT(U, g, first + l, i, from)                                                      \
             }                                                                                      \
     }
@@ -229,8 +223,8 @@ static void order_uint64_t(const fth__sort_group *g, int64_t first)
         }
     network_pairs(n, key, place);
     for (int64_t l = 0; l < lines; l++)
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t from = (int64_t)place[i * 8 + l];
+        for (int64_t i = 0; i < g->puts; i++) {
+            const int64_t from = (int64_t)place[PLACE(g, i) * 8 + l];
             PUT(uint64_t, g, first + l, i, from)
         }
 }

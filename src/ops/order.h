@@ -1,4 +1,4 @@
-/* order.h - elements as keys that compare like unsigned numbers: for sort and topk.
+/* order.h - elements as keys that compare like unsigned numbers: for sort, topk and ranked.
  *
  * Both zeros have one key. NaN comes last, ascending or descending.
  */
@@ -11,6 +11,9 @@ typedef struct fth__keyed {
     uint64_t key;
     int64_t index;
 } fth__keyed;
+
+/* Stable; `b` has room for n too, and the result lies in one of the two. */
+const fth__keyed *fth__order_sort(fth__keyed *a, fth__keyed *b, int64_t n);
 
 static inline uint64_t fth__order_real(double x, bool descending)
 {

@@ -1,17 +1,14 @@
 /* quantile.c - quantiles along an axis, between the two sorted elements next to them.
  *
- * Built of a sort: what the axis is shorter than a line of it is all the memory that selecting
- * would save, and the gradient is that of the sort.
+ * Those two are selected, and of reals the last, which is NaN if any element is; nothing is sorted.
  */
 #include "ops/build.h"
+#include "ops/ranked.h"
 
 #include <math.h>
 
-/* Element `at` along an axis, as f64 without that axis. */
-static fth_val element(fth_site site, fth_val sorted, const char *axis, int64_t at)
+static fth_val as_f64(fth_site site, fth_val x)
 {
-    const fth_val index = fth_const_i64_(sorted.graph, site, FTH_I64, at);
-    const fth_val x = fth_gather_(site, sorted, axis, index);
     return fth_val_dtype(x) == FTH_F64 ? x : fth_cast_(site, x, FTH_F64);
 }
 
@@ -45,12 +42,16 @@ fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q)
                            axis);
     const double place = q * (double)(n - 1);
     const int64_t lo = (int64_t)floor(place);
-    const fth_val sorted = fth_sort_(site, v, axis, false);
-    fth_val x = element(site, sorted, axis, lo);
-    if (place > (double)lo)
-        x = between(site, x, element(site, sorted, axis, lo + 1), place - (double)lo);
-    if (!fth_dtype_is_real(t)) return x;
-    const fth_val last = element(site, sorted, axis, n - 1); /* NaN if any element is */
+    const bool mixes = place > (double)lo, real = fth_dtype_is_real(t);
+    int64_t rank[FTH__RANKS] = {lo};
+    int ranks = 1;
+    if (mixes) rank[ranks++] = lo + 1;
+    if (real && rank[ranks - 1] != n - 1) rank[ranks++] = n - 1;
+    const fth_val at = fth__ranked(site, v, axis, ranks, rank);
+    fth_val x = as_f64(site, at);
+    if (mixes) x = between(site, x, as_f64(site, fth_out_(site, at, 1)), place - (double)lo);
+    if (!real) return x;
+    const fth_val last = as_f64(site, fth_out_(site, at, ranks - 1)); /* NaN if any element is */
     x = fth_map_(site, FTH_EW_SELECT,
                  fth_map_(site, FTH_EW_ISNAN, last, (fth_val){0}, (fth_val){0}), last, x);
     return t == FTH_F64 ? x : fth_cast_(site, x, t);

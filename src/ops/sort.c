@@ -4,7 +4,6 @@
  * taken in the order found, with their own bits (of NaN, of -0).
  */
 #include "base/assert.h"
-#include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 #include "ops/order.h"
@@ -46,25 +45,6 @@ static uint64_t scratch(const fth_call *call)
     return 2 * sizeof(fth__keyed) * (uint64_t)call->in[0].extent[dim_of(call->node)];
 }
 
-/* Stable; the result lies in a or b. */
-static const fth__keyed *merge_sort(fth__keyed *a, fth__keyed *b, int64_t n)
-{
-    for (int64_t run = 1; run < n; run *= 2) {
-        for (int64_t lo = 0; lo < n; lo += 2 * run) {
-            const int64_t mid = fth__min_i64(lo + run, n), hi = fth__min_i64(lo + 2 * run, n);
-            int64_t i = lo, k = mid;
-            for (int64_t to = lo; to < hi; to++) {
-                const bool left = i < mid && (k >= hi || a[i].key <= a[k].key);
-                b[to] = left ? a[i++] : a[k++];
-            }
-        }
-        fth__keyed *other = a;
-        a = b;
-        b = other;
-    }
-    return a;
-}
-
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
@@ -87,7 +67,7 @@ static fth_status run(const fth_call *call)
         const char *line = base + l.at[0];
         for (int64_t i = 0; i < n; i++)
             a[i] = (fth__keyed){fth__order_key(t, line + i * step, attr->flag != 0), i};
-        const fth__keyed *sorted = merge_sort(a, b, n);
+        const fth__keyed *sorted = fth__order_sort(a, b, n);
         for (int64_t i = 0; out->data && i < n; i++)
             memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size,
                    line + sorted[i].index * step, (size_t)size);

@@ -18,6 +18,7 @@ static void run(const fth__sort_loops *loops, fth_dtype t, const char *x, int64_
     void *scratch = aligned_alloc(64, fth__sort_room(MOST, 8));
     fth__sort_group g = {.n = n,
                          .lines = lines,
+                         .puts = n,
                          .step = size,
                          .value_step = size,
                          .order_step = sizeof *order,

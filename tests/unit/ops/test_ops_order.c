@@ -1,6 +1,6 @@
 /* test_ops_order.c - sort, topk, argmin and argmax, histogram, scan.
  *
- * seconds: 4 labels: gpu
+ * seconds: 6 labels: gpu
  */
 #include "graph/graph.h"
 #include "graph/grid.h"
