@@ -87,8 +87,7 @@ TEST(ranked_is_what_a_sort_leaves_there)
             const int64_t n = lengths[i], q = n * 2 / 3;
             const int64_t rank[2][3] = {{n / 2, n / 2 + (n > 2), n - 1}, {n - 1, 0, q}};
             for (int k = 0; k < KINDS; k++) {
-                if (t_few() && (k + d + (int)i) % 4) continue;
-                if (n > 1000 && (k + d) % 3) continue;
+                if ((k + d + (int)i) % (t_few() ? 4 : 3)) continue;
                 try_ranks(t, 3, n, 1, (kind)k, rank[k % 2]);
                 if (n <= 1000) try_ranks(t, 2, n, n == 256 ? 70 : 5, (kind)k, rank[(k + 1) % 2]);
             }
