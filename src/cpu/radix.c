@@ -47,7 +47,7 @@ static void count_values(const fth__radix_line *l)
 }
 
 #define AT(U, l, i) (*(const U *)(const void *)((l)->line + (int64_t)(i) * (l)->step))
-#define DIGIT(key, d, BITS) ((key) >> ((d) * (BITS)) & ((1u << (BITS)) - 1))
+#define DIGIT(key, d, BITS) ((uint32_t)((key) >> ((d) * (BITS))) & ((1u << (BITS)) - 1))
 
 /* U: keys, of DIGITS digits of so many BITS: what they count fits the first cache. */
 #define DEFINE_ORDER(U, DIGITS, BITS)                                                              \

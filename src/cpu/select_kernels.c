@@ -19,6 +19,22 @@ enum { FEW = 32, BLOCK_8 = 128, BLOCK = 1 << 14, SAMPLE = 64, LEAST = 15, MOST =
 
 #define ONES(U) ((U) ~(U)0)
 
+/* fth__key_U without a jump, so that loops of it are vector loops. One element at a time it is the
+ * slower of the two. */
+#define DEFINE_KEY(U, S)                                                                           \
+    static inline U key_##U(U x, fth__key_rule r)                                                  \
+    {                                                                                              \
+        const U low = (U)((U) ~(U)0 >> 1);                                                         \
+        const U nan = (U) - (U)((U)(x & low) > (U)r.inf), zero = (U) - (U)(x == (U)r.minus_zero);  \
+        x = (U)(x & (U)~zero);                                                                     \
+        const U negative = (U)((U)((S)x >> (8 * sizeof(U) - 1)) & (U)r.negative);                  \
+        return (U)((U)(x ^ (U)(negative | (U)r.sign) ^ (U)r.flip) | nan);                          \
+    }
+DEFINE_KEY(uint8_t, int8_t)
+DEFINE_KEY(uint16_t, int16_t)
+DEFINE_KEY(uint32_t, int32_t)
+DEFINE_KEY(uint64_t, int64_t)
+
 /* Those of `run` keys that are at most `span` above lo, one behind the other; `to` has room for all
  * of them. */
 #define DEFINE_PACK(U)                                                                             \
@@ -79,7 +95,7 @@ DEFINE_PACK(uint64_t)
         int64_t m = n / SAMPLE < LEAST ? LEAST : n / SAMPLE > MOST ? MOST : n / SAMPLE, by = 1;    \
         while ((by + 1) * (by + 1) <= m) by++; /* two standard deviations of a median's place */   \
         for (int64_t i = 0; i < m; i++)                                                            \
-            insert_##U(sample, i, fth__key_##U(x[i * (n / m) + n / m / 2], r));                    \
+            insert_##U(sample, i, key_##U(x[i * (n / m) + n / m / 2], r));                         \
         const int64_t at = (int64_t)((double)rank / (double)n * (double)m);                        \
         *lo = at < by ? 0 : sample[at - by];                                                       \
         *hi = at + by >= m ? ONES(U) : sample[at + by];                                            \
@@ -93,7 +109,7 @@ DEFINE_PACK(uint64_t)
             const int64_t end = at + block_##U < n ? at + block_##U : n;                           \
             U less = 0, most = 0;                                                                  \
             for (int64_t i = at; i < end; i++) {                                                   \
-                const U key = fth__key_##U(x[i], r);                                               \
+                const U key = key_##U(x[i], r);                                                    \
                 less = (U)(less + (key < lo));                                                     \
                 most = (U)(most + (key <= hi));                                                    \
             }                                                                                      \
@@ -109,7 +125,7 @@ DEFINE_PACK(uint64_t)
         for (int64_t at = 0; at < n; at += RUN) {                                                  \
             const int64_t run = n - at < RUN ? n - at : RUN;                                       \
             U key[RUN];                                                                            \
-            for (int64_t i = 0; i < run; i++) key[i] = fth__key_##U(x[at + i], r);                 \
+            for (int64_t i = 0; i < run; i++) key[i] = key_##U(x[at + i], r);                      \
             m += pack_##U(run, key, lo, span, to + m);                                             \
         }                                                                                          \
         return m;                                                                                  \
@@ -149,7 +165,7 @@ DEFINE_PACK(uint64_t)
         }                                                                                          \
         if (low == high) return low;                                                               \
         if (n > FEW) return 0; /* cancelled */                                                     \
-        for (int64_t i = 0; i < n; i++) insert_##U(sorted, i, fth__key_##U(x[i], r));              \
+        for (int64_t i = 0; i < n; i++) insert_##U(sorted, i, key_##U(x[i], r));                   \
         return sorted[rank];                                                                       \
     }                                                                                              \
     /* What lies around a key: how many are less and not more, the next one, the last. */          \
@@ -164,7 +180,7 @@ DEFINE_PACK(uint64_t)
         count_##U(s->n, x, r, key, key, &a.below, &a.up_to);                                       \
         U next = ONES(U), last = 0;                                                                \
         for (int64_t i = 0; i < s->n; i++) {                                                       \
-            const U k = fth__key_##U(x[i], r), above = (U)(k | (U) - (U)(k <= key));               \
+            const U k = key_##U(x[i], r), above = (U)(k | (U) - (U)(k <= key));                    \
             next = above < next ? above : next;                                                    \
             last = k > last ? k : last;                                                            \
         }                                                                                          \
@@ -180,12 +196,12 @@ DEFINE_PACK(uint64_t)
         for (; at + BLOCK_8 <= s->n; at += BLOCK_8) {                                              \
             U equal = 0;                                                                           \
             for (int64_t i = at; i < at + BLOCK_8; i++)                                            \
-                equal = (U)(equal + (fth__key_##U(x[i], r) == key));                               \
+                equal = (U)(equal + (key_##U(x[i], r) == key));                                    \
             if ((int64_t)equal > before) break;                                                    \
             before -= (int64_t)equal;                                                              \
         }                                                                                          \
         for (; at < s->n - 1; at++)                                                                \
-            if (fth__key_##U(x[at], r) == key && before-- == 0) break;                             \
+            if (key_##U(x[at], r) == key && before-- == 0) break;                                  \
         return at;                                                                                 \
     }                                                                                              \
     static void select_##U(const fth__selection *s)                                                \

@@ -38,17 +38,17 @@ static inline fth__key_rule fth__key_rule_of(fth_dtype t, bool descending)
                            .minus_zero = real ? top : 0};
 }
 
-/* fth__key_U: the key of an element, without a jump, so that loops of it are vector loops.
- * fth__unkey_U: the element of a key; of zeros the positive one. fth__is_odd_U: NaN or -0, which
- * keys do not give back. */
+/* fth__key_U: the key of an element. fth__unkey_U: the element of a key; of zeros the positive one.
+ * fth__is_odd_U: NaN or -0, which keys do not give back. */
 #define FTH__KEYS(U, S)                                                                            \
     static inline U fth__key_##U(U x, fth__key_rule r)                                             \
     {                                                                                              \
         const U low = (U)((U) ~(U)0 >> 1);                                                         \
-        const U nan = (U) - (U)((U)(x & low) > (U)r.inf), zero = (U) - (U)(x == (U)r.minus_zero);  \
-        x = (U)(x & (U)~zero);                                                                     \
+        const bool nan = (U)(x & low) > (U)r.inf;                                                  \
+        x = x == (U)r.minus_zero ? 0 : x;                                                          \
         const U negative = (U)((U)((S)x >> (8 * sizeof(U) - 1)) & (U)r.negative);                  \
-        return (U)((U)(x ^ (U)(negative | (U)r.sign) ^ (U)r.flip) | nan);                          \
+        const U key = (U)(x ^ (U)(negative | (U)r.sign) ^ (U)r.flip);                              \
+        return nan ? (U) ~(U)0 : key;                                                              \
     }                                                                                              \
     static inline U fth__unkey_##U(U key, fth__key_rule r)                                         \
     {                                                                                              \
