@@ -75,6 +75,16 @@ double bench_go_timed(bench_program *p, const bench *b);
 /* Prints what went wrong, if anything; true when all went well. */
 bool bench_close(bench_program *p);
 
+/* ---- predicted seconds: --predict ---- */
+
+/* From now on what bench_plan planned is run against its prediction, and pairs are not. */
+void bench_predict_on(void);
+bool bench_predicting(void);
+void bench_predict_name(const char *name);
+/* `first`: seconds of the first run. */
+void bench_predicted(bench_program *p, double first);
+void bench_predict_end(void);
+
 /* ---- arrays ---- */
 
 void *bench_array(uint64_t bytes); /* aligned, touched, zero; ends the program when there is none */
@@ -121,6 +131,7 @@ void bench_device(bench *b);
 
 /* ---- cases and peers, one file each ---- */
 
+void bench_predict(bench *b);
 void bench_elementwise(bench *b);
 void bench_filter(bench *b);
 void bench_sharpest(bench *b);

@@ -1,6 +1,7 @@
 /* main.c - fathom-bench: how fast, against whom, and with how much memory.
  *
- * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
+ * usage: fathom-bench [--filter TEXT] [--json] [--predict] [--pairs N] [--clock wall|cpu] [--peers
+ * DIR]
  *                     [--stacks N] [--device NAME] [--trace FOLDER] [--cache FOLDER]
  *
  * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
@@ -21,9 +22,10 @@
 static int usage(const char *wrong)
 {
     if (wrong) fprintf(stderr, "fathom-bench: unknown or incomplete argument '%s'\n", wrong);
-    fprintf(wrong ? stderr : stdout,
-            "usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] "
-            "[--peers DIR] [--stacks N] [--device NAME] [--trace FOLDER] [--cache FOLDER]\n");
+    fprintf(
+        wrong ? stderr : stdout,
+        "usage: fathom-bench [--filter TEXT] [--json] [--predict] [--pairs N] [--clock wall|cpu] "
+        "[--peers DIR] [--stacks N] [--device NAME] [--trace FOLDER] [--cache FOLDER]\n");
     return wrong ? 2 : 0;
 }
 
@@ -54,13 +56,38 @@ static void on_the_cpu(bench *b)
     bench_focus_run(b);
 }
 
+/* Those that plan by bench_plan. */
+static void predicted(bench *b)
+{
+    bench_predict_on();
+    bench_predict(b);
+    bench_elementwise(b);
+    bench_filter(b);
+    bench_order(b);
+    bench_product(b);
+    bench_cholesky(b);
+    bench_fft(b);
+    bench_conv(b);
+    bench_streaming(b);
+    bench_bragg(b);
+    bench_spatial_likelihood(b);
+    bench_ptycho(b);
+    bench_focus(b);
+    bench_predict_end();
+}
+
 int main(int argc, char **argv)
 {
     bench b = {.pairs = 7, .peers = "bench", .divide = 1, .stacks = 8};
+    bool predict = false;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
             b.json = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--predict") == 0) {
+            predict = true;
             continue;
         }
         if (strcmp(argv[i], "--help") == 0) return usage(NULL);
@@ -89,6 +116,10 @@ int main(int argc, char **argv)
         else
             return usage(argv[i]);
         i++;
+    }
+    if (predict) {
+        predicted(&b);
+        return 0;
     }
     if (b.device)
         bench_device(&b);

@@ -11,7 +11,9 @@ static const double WRONG = 1e-5;
 
 bool bench_wants(const bench *b, const char *name)
 {
-    return !b->filter || strstr(name, b->filter);
+    const bool wanted = !b->filter || strstr(name, b->filter);
+    if (wanted) bench_predict_name(name);
+    return wanted;
 }
 
 double bench_now(const bench *b, int threads)
@@ -151,6 +153,7 @@ static turn best_turns(bench *b, const bench_pair *p)
 double bench_pairs(bench *b, const bench_pair *p)
 {
     const int pairs = p->pairs ? p->pairs : b->pairs;
+    if (bench_predicting()) return 1.0;
     double ours[100], ratio[100], self[100], peer[100], kernels[100], apart[100], last = 0.0;
     for (int i = -1; i < pairs; i++) { /* -1: warm both sides up */
         const turn t = best_turns(b, p);
@@ -196,6 +199,7 @@ double bench_pairs(bench *b, const bench_pair *p)
 void bench_single(bench *b, const char *name, const char *shape, const double *seconds, int n,
                   double bound, const char *what)
 {
+    if (bench_predicting()) return;
     double sorted[100];
     memcpy(sorted, seconds, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);

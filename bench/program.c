@@ -247,6 +247,7 @@ void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place)
     p->status = fth_run(p->plan, p->sink, NULL, &p->report, &p->err);
     p->planned = p->report.planned_bytes;
     p->measured = p->report.growth_bytes;
+    bench_predicted(p, p->report.seconds);
 }
 
 void bench_go(bench_program *p)

@@ -164,7 +164,7 @@ class PlanInfo(C.Structure):
                 ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U),
                 ("on_device", B), ("ranks", I), ("shared_passes", L), ("most_parts", L),
                 ("exchanged_bytes", U), ("shared_fraction", D), ("seconds_alone", D),
-                ("seconds_together", D)]
+                ("seconds_together", D), ("seconds", D), ("touch_seconds", D)]
 
 
 class ProgressStruct(C.Structure):
@@ -187,7 +187,7 @@ class RunReport(C.Structure):
                 ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
                 ("read_bytes", U), ("written_bytes", U), ("on_device", B), ("device_seconds", D),
                 ("bound_by", S), ("read_seconds", D), ("write_seconds", D), ("copy_seconds", D),
-                ("kernel_seconds", D), ("io_threads", I)]
+                ("kernel_seconds", D), ("io_threads", I), ("predicted_seconds", D)]
 
 
 class Conv(C.Structure):

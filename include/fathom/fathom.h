@@ -28,6 +28,7 @@
 #include <fathom/plan.h>
 #include <fathom/plot.h>
 #include <fathom/ranks.h>
+#include <fathom/rates.h>
 #include <fathom/reader.h>
 #include <fathom/stage.h>
 #include <fathom/tiff.h>

@@ -234,8 +234,8 @@ FTH_API FTH_MUST_USE fth_status fth_stage_loop(const fth_stage_call *call, const
                                                int64_t n,
                                                void (*fn)(void *arg, int64_t i, int worker),
                                                void *arg, fth_err *err);
-/* A rough estimate of the seconds that `runs` runs of a plan take on the context's workers, before
- * anything was measured: it assumes 2 Gflop/s and 4 GB/s per worker. */
+/* The seconds that `runs` runs of a plan are predicted to take, before anything was measured: by
+ * the rates of the context (fathom/rates.h). */
 FTH_API double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double runs);
 /* Record a finished file that `files` could not name in advance. */
 FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,

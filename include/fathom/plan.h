@@ -37,7 +37,8 @@ typedef struct fth_limits {
      * off. The results do not change. */
     int64_t min_pieces;
     /* On a device: keep a run's memory for the next run, until fth_plan_rest or the destruction of
-     * the plan. For loops of short runs, whose set-up would take longer than their computation. */
+     * the plan. For loops of short runs, whose set-up would take longer than their computation. On
+     * the CPU: the plan is for many runs, and is not cut for the sake of the first one. */
     bool keep;
     /* Plan for this many ranks (fathom/ranks.h); 0: the context's. Any number can be planned for
      * and looked at; a run needs that many, or one on which every rank does everything. */
@@ -86,6 +87,10 @@ typedef struct fth_plan_info {
     /* Of one rank, and of this many: work on one core by round figures, divided where it is shared,
      * and messages at 1 GB/s and 20 microseconds each. Their ratio is the predicted speed-up. */
     double seconds_alone, seconds_together;
+    /* Predicted by the rates of the context (fathom/rates.h): of a run that finds the pages of its
+     * arena in place, as later runs in one context do below 1 GB; and what the first run takes
+     * longer, for the pages it is the first to touch. */
+    double seconds, touch_seconds;
 } fth_plan_info;
 FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
 /* Predicted memory of the process while the plan runs, from what it holds now. The kernel may back
@@ -136,6 +141,7 @@ typedef struct fth_run_report {
      * device copied, or kernels ran. They overlap, so their sum may exceed `seconds`. */
     double read_seconds, write_seconds, copy_seconds, kernel_seconds;
     int io_threads; /* most threads that read or wrote at once */
+    double predicted_seconds; /* by the plan, with the pages that this run was the first to touch */
 } fth_run_report;
 
 /* Run the plan; sinks[i] receives outs[i] (sinks of assigns are ignored). On failure parameters are

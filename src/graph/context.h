@@ -30,6 +30,7 @@ struct fth_context {
     struct fth__io *io;            /* threads for files that a run has left for the next; NULL */
     void *library;                 /* of the backend, from dlopen; NULL: linked in */
     struct fth__plan_cache *plans; /* decisions of earlier searches */
+    struct fth__rates *rates;      /* of this machine: plan/rates.h */
     fth_team *team;                /* workers; made and joined with the context */
     fth_progress_fn *progress;     /* of runs that bring none */
     void *progress_user;

@@ -217,12 +217,13 @@ static void log_plan(const fth_plan *p, fth_status s, const fth_err *err)
     fth_plan_get_info(p, &info);
     fth_log_line(
         &p->ctx->log, FTH_LOG_INFO,
-        "plan at %s:%d: arena %s, foreign %s, libraries %s, of %s; %lld steps, %lld passes", file,
-        p->site.line, fth_mem_format_size(info.peak_bytes, a, sizeof a),
+        "plan at %s:%d: arena %s, foreign %s, libraries %s, of %s; %lld steps, %lld passes, "
+        "about %.3g s",
+        file, p->site.line, fth_mem_format_size(info.peak_bytes, a, sizeof a),
         fth_mem_format_size(info.foreign_bytes, b, sizeof b),
         fth_mem_format_size(info.allowance_bytes, c, sizeof c),
         fth_mem_format_size(p->by_context ? p->room + p->held : p->budget, d, sizeof d),
-        (long long)info.steps, (long long)info.passes);
+        (long long)info.steps, (long long)info.passes, info.seconds + info.touch_seconds);
 }
 
 fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n_outs,
@@ -280,7 +281,9 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
                            .allowance_bytes = p->allow.bytes,
                            .recomputed = p->recomputed,
                            .spilled = p->spilled,
-                           .scratch_bytes = fth__plan_scratch_bytes(p)};
+                           .scratch_bytes = fth__plan_scratch_bytes(p),
+                           .seconds = p->seconds,
+                           .touch_seconds = p->touch_seconds};
     fth__plan_share_info(p, out);
     for (int64_t i = 0; i < p->n_loops; i++) {
         out->passes += p->loop[i].depth == 0;

@@ -97,6 +97,9 @@ typedef struct fth__buf {
     int maker;        /* item that fills it; -1: an input's tile, or nothing */
     bool read;        /* some item reads it */
     const char *role; /* "(workspace)" or "(state)"; NULL: it holds its value */
+    double seen;      /* workspace of cost.c: bytes touched before its latest use, */
+    int seen_in;      /* and the loop that was in; -2: not used yet */
+    int counted;      /* the loop whose bytes it was counted among */
 } fth__buf;
 
 typedef enum fth__item_kind {
@@ -131,6 +134,7 @@ typedef struct fth__item {
     int64_t grain;          /* each of so many elements of the driver; 0: one of all */
     double flops;           /* of all iterations */
     uint64_t moved;         /* bytes, all iterations */
+    double seconds;         /* predicted, all iterations (cost.c) */
 } fth__item;
 
 /* What libraries may take for themselves while the plan runs. */
@@ -203,6 +207,7 @@ struct fth_plan {
     int64_t n_faults;     /* one per unit that may fail, on devices of their own */
     uint64_t room;        /* the rest of it */
     bool by_context;      /* that room is the budget, not limits.memory_bytes */
+    double seconds, touch_seconds; /* predicted (cost.c): of a run, and more for fresh pages */
     int64_t recomputed, spilled;
     fth_axis_id axis[FTH__MAX_DEPTH]; /* streaming axes chosen; -1 */
 };
@@ -332,6 +337,9 @@ fth_status fth__plan_check_strict(const fth_plan *p, fth_err *err);
 
 /* ---- size.c: bytes for given chunks; layout.c: offsets ---- */
 fth_status fth__plan_size(fth_plan *p, fth_err *err);
+/* A call of the step's kernel in one iteration, without data. */
+void fth__item_shape(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                     fth_call *call);
 /* Lifetimes again after items were put in; what was sized keeps its size. */
 fth_status fth__plan_retime(fth_plan *p, fth_err *err);
 /* Lifetimes and in-place reuse; after sizing. */
@@ -358,6 +366,15 @@ bool fth__plan_smaller_chunks(fth_plan *p, int depth);
 /* Per loop of a depth, the largest chunk that keeps what is alive in it within `room`, evened out.
  * Wants the smallest chunks of this depth set and measured, and that they fit. */
 fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_err *err);
+
+/* ---- work.c: seconds of a kernel; cost.c: of items and plans, by the rates of rates.c ---- */
+/* One call on one worker whose operands are in its cache; what moving them takes is not in it. */
+double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call);
+/* It walks its operands in strides: what is in memory comes slowly. */
+bool fth__unit_strides(const fth__unit *u);
+/* Predict every item and the plan, once it is sized. `arena`: its bytes, or what they will be about
+ * before a layout. Bits never depend on it. */
+void fth__plan_predict(fth_plan *p, uint64_t arena);
 
 /* ---- needs.c: fth_plan_get_needs with `beside` bytes more that somebody else takes ---- */
 void fth__plan_needs(const fth_plan *p, uint64_t beside, fth_plan_needs *out);

@@ -1,6 +1,7 @@
 /* print.c - a plan for people: passes, chunks, bytes by label, a chart of lifetimes. */
 #include "plan/plan.h"
 
+#include <fathom/rates.h>
 #include <string.h>
 
 enum { CHART = 48, SHOWN = 24, LINE = 100 }; /* columns, blocks, columns: a wide terminal's page */
@@ -34,7 +35,7 @@ static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE 
     fprintf(f, "%*s%-12s -> ", indent, "", n->op->name);
     print_shape(p, &p->buf[it->out[0]], f);
     const double intensity = it->moved > 0 ? it->flops / (double)it->moved : 0.0;
-    fprintf(f, "  %.3g flop, %s  %s:%d\n", it->flops,
+    fprintf(f, "  %.3g s, %.3g flop, %s  %s:%d\n", it->seconds, it->flops,
             intensity > COMPUTE_BOUND ? "compute" : "memory", n->site.file, n->site.line);
 }
 
@@ -188,6 +189,8 @@ fth_status fth_plan_print(const fth_plan *p, FILE *f)
                 p->ranks, (long long)info.shared_passes, (long long)info.passes,
                 100.0 * info.shared_fraction, size_text(info.exchanged_bytes, a),
                 info.seconds_together > 0.0 ? info.seconds_alone / info.seconds_together : 1.0);
+    fprintf(f, "predicted %.3g s, and %.3g s more where the arena is touched first; rates %s\n",
+            p->seconds, p->touch_seconds, fth_context_rates(p->ctx));
     print_items(p, f);
     fprintf(f, "blocks over time\n");
     print_blocks(p, f);

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include <fathom/json.h>
+#include <fathom/rates.h>
 
 #include <string.h>
 
@@ -135,6 +136,7 @@ static void put_item(fth_json_writer *w, const fth_plan *p, const fth__item *it)
         fth_json_text(w, "op", n->op->name);
         fth_json_real(w, "flops", it->flops);
         fth_json_u64(w, "moved", it->moved);
+        fth_json_real(w, "seconds", it->seconds);
         put_line(w, &n->site);
         put_members(w, p, &p->unit[it->unit]);
     }
@@ -151,6 +153,9 @@ fth_status fth_plan_add_json(const fth_plan *p, fth_json_writer *w, const char *
     fth_json_u64(w, "peak", p->peak);
     fth_json_u64(w, "lower", p->lower);
     fth_json_u64(w, "foreign", p->foreign);
+    fth_json_real(w, "seconds", p->seconds);
+    fth_json_real(w, "touch_seconds", p->touch_seconds);
+    fth_json_text(w, "rates", fth_context_rates(p->ctx));
     put_allowance(w, p);
     put_ranks(w, p);
     fth_json_open(w, "loops", '[');

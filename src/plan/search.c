@@ -549,6 +549,7 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     fth_status status = find(&s, err);
     if (status == FTH_OK && p->device_memory) status = fth__plan_spread(p, err);
     if (status == FTH_OK) status = fth__plan_check_strict(p, err);
+    if (status == FTH_OK) fth__plan_predict(p, p->peak);
     FTH_ASSERT(status != FTH_OK || (p->peak <= s.room && p->peak + p->foreign <= p->budget));
     if (status == FTH_OK) fth__plan_assert_layout(p);
     fth__heap_free(p->mem, s.chunk);

@@ -237,9 +237,8 @@ static void size_buf(fth_plan *p, fth__buf *b)
     b->bytes = (bytes + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
 }
 
-/* A call of the step's kernel in one iteration, without data. */
-static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *iteration,
-                       fth_call *call)
+void fth__item_shape(const fth_plan *p, const fth__item *it, const int64_t *iteration,
+                     fth_call *call)
 {
     const fth_node *n = p->unit[it->unit].node;
     fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
@@ -279,7 +278,7 @@ static uint64_t count_moved(const fth_node *n)
 static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *iteration)
 {
     fth_call call;
-    shape_call(p, it, iteration, &call);
+    fth__item_shape(p, it, iteration, &call);
     return fth__item_split(p, it, &call);
 }
 
@@ -379,7 +378,7 @@ static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
     for (int a = 0; a < s->count[0]; a++)
         for (int b = 0; b < s->count[1]; b++) {
             const int64_t iteration[FTH__MAX_DEPTH] = {s->iteration[0][a], s->iteration[1][b]};
-            shape_call(p, it, iteration, &call);
+            fth__item_shape(p, it, iteration, &call);
             if (a + b == 0) cover = call;
             cover_call(&cover, &call);
         }

@@ -10,6 +10,7 @@
 #include "mem/heap.h"
 #include "mem/system.h"
 #include "plan/cache.h"
+#include "plan/rates.h"
 #include "run/backend.h"
 #include "run/io.h"
 #include "run/stage.h"
@@ -243,6 +244,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     note_device(ctx);
     FTH_TRY(check_ranks(ctx, err));
     if (ctx->gpu && ctx->trace && opt->trace_kernels) fth__watch_begin(ctx);
+    FTH_TRY(fth__rates_create(&ctx->rates, ctx, err));
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth_team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
@@ -324,6 +326,7 @@ fth_status fth_context_create_(fth_context **out, fth_site site, const fth_optio
         s = fill(ctx, opt, err);
         if (s != FTH_OK) {
             fth__plan_cache_destroy(ctx->plans);
+            fth__heap_free(mem, ctx->rates);
             close_gpu(ctx);
             fth__heap_free(mem, ctx);
         }
@@ -345,6 +348,7 @@ static fth_status end(fth_context *ctx, fth_err *err)
     fth__io_destroy(ctx->io);
     fth_team_destroy(ctx->team);
     fth__plan_cache_destroy(ctx->plans);
+    fth__heap_free(mem, ctx->rates);
     ctx->gpu_mem = NULL;
     fth_status held = fth_mem_destroy(gpu_mem, err); /* while its device is still open */
     close_gpu(ctx);

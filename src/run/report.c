@@ -81,8 +81,19 @@ static void report_device(fth__runner *r, fth_run_report *out)
     out->kept = is_kept(out);
 }
 
+/* The pages of the arena that are not in the ledger's cache are touched first by this run. */
+static double predicted(const fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    if (p->peak <= r->cached0) return p->seconds;
+    return p->seconds + p->touch_seconds * ((double)(p->peak - r->cached0) / (double)p->peak);
+}
+
 void fth__report_begin(fth__runner *r)
 {
+    fth_mem_stats stats;
+    fth_mem_get_stats(r->p->pool, &stats);
+    r->cached0 = stats.cached_bytes;
     if (r->p->device_memory) return;
     r->foreign0 = foreign_pages(r);
     r->growth_known = fth__mem_process_peak_reset();
@@ -110,6 +121,7 @@ void fth__report_end(fth__runner *r, fth_run_report *out)
         .read_bytes = r->read_bytes,
         .written_bytes = r->written_bytes,
         .growth_known = r->growth_known,
+        .predicted_seconds = predicted(r),
     };
     out->compute_seconds = seconds - r->io_wait;
     if (p->device_memory) {
@@ -138,10 +150,11 @@ static void format_device(const fth_run_report *r, fth__text *t)
     fth__text_add(t, "device  %.3f s of kernels in %.3f s (%.0f %%), bound by %s\n",
                   r->device_seconds, r->seconds,
                   r->seconds > 0.0 ? 100.0 * r->device_seconds / r->seconds : 0.0, r->bound_by);
-    fth__text_add(t, "time    %.3f s, %.3f s of it waiting for data; read %s, written %s\n",
-                  r->seconds, r->seconds - r->compute_seconds,
-                  fth_mem_format_size(r->read_bytes, a, sizeof a),
-                  fth_mem_format_size(r->written_bytes, b, sizeof b));
+    fth__text_add(
+        t, "time    %.3f s, predicted %.3f s; %.3f s waiting for data; read %s, written %s\n",
+        r->seconds, r->predicted_seconds, r->seconds - r->compute_seconds,
+        fth_mem_format_size(r->read_bytes, a, sizeof a),
+        fth_mem_format_size(r->written_bytes, b, sizeof b));
 }
 
 size_t fth_run_report_format(const fth_run_report *r, char *text, size_t bytes)
@@ -169,9 +182,10 @@ size_t fth_run_report_format(const fth_run_report *r, char *text, size_t bytes)
                       fth_mem_format_size(pages + r->allowance_bytes, b, sizeof b),
                       fth_mem_format_size(r->allowance_bytes, c, sizeof c),
                       r->growth_bytes <= pages + r->allowance_bytes ? "" : ": TOO MUCH");
-    fth__text_add(&t, "time    %.3f s, %.3f s of it waiting for data; read %s, written %s\n",
-                  r->seconds, r->seconds - r->compute_seconds,
-                  fth_mem_format_size(r->read_bytes, a, sizeof a),
-                  fth_mem_format_size(r->written_bytes, b, sizeof b));
+    fth__text_add(
+        &t, "time    %.3f s, predicted %.3f s; %.3f s waiting for data; read %s, written %s\n",
+        r->seconds, r->predicted_seconds, r->seconds - r->compute_seconds,
+        fth_mem_format_size(r->read_bytes, a, sizeof a),
+        fth_mem_format_size(r->written_bytes, b, sizeof b));
     return t.wanted;
 }

@@ -34,6 +34,7 @@ typedef struct fth__runner {
     bool reported;  /* somebody wants to know how long kernels took */
     uint64_t grown; /* on the device, by taking the arena, as its driver counts */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
+    uint64_t cached0;                    /* of the ledger, before the run */
     bool growth_known;
     int track;
     /* Several ranks (ranks.h). */

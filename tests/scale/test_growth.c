@@ -619,14 +619,16 @@ TEST(the_report_says_it_in_lines)
                         .allowance_bytes = 8 * MiB,
                         .growth_known = true,
                         .seconds = 1.5,
-                        .compute_seconds = 1.25};
+                        .compute_seconds = 1.25,
+                        .predicted_seconds = 1.375};
     char text[512];
     const size_t length = fth_run_report_format(&r, text, sizeof text);
     EQ_U64(length, strlen(text));
-    EQ_STR(text, "ledger  3145728 bytes, planned 3145728\n"
-                 "pages   2.00 MiB touched of at most 4.00 MiB\n"
-                 "growth  9.00 MiB of at most 12.00 MiB, 8.00 MiB of it for libraries\n"
-                 "time    1.500 s, 0.250 s of it waiting for data; read 0 B, written 0 B\n");
+    EQ_STR(text,
+           "ledger  3145728 bytes, planned 3145728\n"
+           "pages   2.00 MiB touched of at most 4.00 MiB\n"
+           "growth  9.00 MiB of at most 12.00 MiB, 8.00 MiB of it for libraries\n"
+           "time    1.500 s, predicted 1.375 s; 0.250 s waiting for data; read 0 B, written 0 B\n");
     r.ledger_bytes++, r.touched_bytes = 5 * MiB, r.growth_bytes = 13 * MiB;
     fth_run_report_format(&r, text, sizeof text);
     HAS(text, "3145728: NOT AS PLANNED");

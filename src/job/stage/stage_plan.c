@@ -41,11 +41,7 @@ fth_status fth_stage_plan_add(const fth_stage_call *call, fth_stage_plan *out, c
     take_most(&out->host_bytes, needs.host_bytes);
     take_most(&out->device_bytes, needs.device_bytes);
     take_most(&out->scratch_bytes, needs.scratch_bytes);
-    fth_plan_info info;
-    fth_plan_get_info(plan, &info);
-    const double share =
-        info.ranks > 1 && info.seconds_alone > 0 ? info.seconds_together / info.seconds_alone : 1;
-    out->seconds += share * fth_stage_guess(call, plan, runs);
+    out->seconds += fth_stage_guess(call, plan, runs); /* of a rank, where there are some */
     add_ranks(out, plan, runs);
     if (!show || fth_plan_print(plan, show) == FTH_OK) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "the plan could not be written");

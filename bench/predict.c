@@ -1,0 +1,223 @@
+/* predict.c - how near the predicted seconds of plans are: fathom-bench --predict.
+ *
+ * Every program that a case plans by bench_plan is run a few times instead of being held against a
+ * peer, and so are the programs below, each on one worker and on two: one kind of kernel each, in
+ * a cache and in memory. The goal is a factor of 1.3 either way.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool on;
+    char name[64];
+    int cases, near;
+    double worst;
+    char worst_name[80];
+} told;
+
+void bench_predict_on(void)
+{
+    told.on = true;
+}
+
+bool bench_predicting(void)
+{
+    return told.on;
+}
+
+void bench_predict_name(const char *name)
+{
+    snprintf(told.name, sizeof told.name, "%s", name);
+}
+
+/* Runs of it until a fifth of a second is over, at least three; the fastest counts. */
+static double fastest(bench_program *p)
+{
+    double best = 1e30, all = 0.0;
+    for (int i = 0; p->status == FTH_OK && i < 200 && (i < 3 || all < 0.2); i++) {
+        bench_go(p);
+        all += p->report.seconds;
+        if (p->report.seconds < best) best = p->report.seconds;
+    }
+    return best;
+}
+
+void bench_predicted(bench_program *p, double first)
+{
+    if (!told.on || p->status != FTH_OK) return;
+    const double seconds = fastest(p), ratio = p->info.seconds / seconds;
+    const double off = fmax(ratio, 1.0 / ratio);
+    const int threads = fth_context_threads(p->ctx);
+    if (told.cases++ == 0)
+        printf("%-26s %-6s %6s %12s %12s %7s %12s %12s\n", "case", "device", "chunks", "predicted",
+               "measured", "ratio", "first pred.", "first");
+    printf("%-26s cpu:%-2d %6lld %12.6f %12.6f %7.2f %12.6f %12.6f%s\n", told.name, threads,
+           (long long)p->info.chunks, p->info.seconds, seconds, ratio,
+           p->info.seconds + p->info.touch_seconds, first, off <= 1.3 ? "" : "  OFF");
+    fflush(stdout);
+    told.near += off <= 1.3;
+    if (off <= told.worst) return;
+    told.worst = off;
+    snprintf(told.worst_name, sizeof told.worst_name, "%s on %d", told.name, threads);
+}
+
+void bench_predict_end(void)
+{
+    if (told.on && told.cases > 0)
+        printf("%d of %d within 30 %%, the worst %s: %.2f times off\n", told.near, told.cases,
+               told.worst_name, told.worst);
+}
+
+/* ---- programs of one kind each ---- */
+
+typedef fth_val make_fn(fth_graph *g, fth_val x, fth_val w);
+
+static fth_val number(fth_val like, double v)
+{
+    return fth_const(like.graph, fth_val_dtype(like), v);
+}
+static fth_val make_light(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_add(fth_mul(x, x), number(x, 0.5));
+}
+static fth_val make_exp(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_exp(fth_mul(fth_sqr(x), number(x, -0.5)));
+}
+static fth_val make_functions(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_add(fth_tanh(x), fth_sqrt(fth_add(fth_log(fth_add(x, number(x, 2.0))), x)));
+}
+static fth_val make_sum_rows(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_sum(x, "j");
+}
+static fth_val make_sum_columns(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_sum(x, "i");
+}
+static fth_val make_standard(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    const fth_val d = fth_sub(x, fth_expand(fth_mean(x, "j"), "j"));
+    const fth_val scale = fth_sqrt(fth_add(fth_mean(fth_sqr(d), "j"), number(x, 1e-3)));
+    return fth_div(d, fth_expand(scale, "j"));
+}
+static fth_val make_softmax(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    const fth_val e = fth_exp(fth_sub(x, fth_expand(fth_rmax(x, "j"), "j")));
+    return fth_div(e, fth_expand(fth_sum(e, "j"), "j"));
+}
+static fth_val make_turn(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_layout(x, "j i");
+}
+static fth_val make_product(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g;
+    return fth_dot(x, w, "j");
+}
+static fth_val make_layer(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g;
+    return fth_tanh(fth_dot(x, w, "j"));
+}
+static fth_val make_random(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)w;
+    const fth_val zero = fth_const_i64(g, FTH_I64, 0);
+    return fth_add(x, fth_uniform(fth_val_dtype(x), "i j", zero, zero, 1));
+}
+static fth_val make_sort(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_sort(x, "j", false);
+}
+static fth_val make_rolls(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    fth_val sum = x;
+    for (int i = 1; i < 5; i++) sum = fth_add(sum, fth_roll(x, "j", i));
+    return sum;
+}
+static fth_val make_fft(fth_graph *g, fth_val x, fth_val w)
+{
+    (void)g, (void)w;
+    return fth_fft(fth_complex(x, x), "j", "j2");
+}
+
+typedef struct kind {
+    const char *name;
+    make_fn *make;
+    bool large; /* tried in memory too */
+} kind;
+static const kind kinds[] = {
+    {"light", make_light, true},
+    {"exp", make_exp, true},
+    {"functions", make_functions, true},
+    {"sum_rows", make_sum_rows, true},
+    {"sum_columns", make_sum_columns, true},
+    {"standardise", make_standard, true},
+    {"softmax", make_softmax, true},
+    {"turn", make_turn, true},
+    {"product", make_product, true},
+    {"layer", make_layer, true},
+    {"random", make_random, true},
+    {"sort", make_sort, false},
+    {"rolls", make_rolls, true},
+    {"fft", make_fft, true},
+};
+
+enum { COLUMNS = 512, OUT = 256 };
+
+static void one(bench *b, const kind *k, int64_t rows, fth_dtype dtype, int threads)
+{
+    char name[64];
+    snprintf(name, sizeof name, "predict_%s_%s_%s", k->name, fth_dtype_name(dtype),
+             rows > 4096 ? "large" : "small");
+    if (!bench_wants(b, name)) return;
+    const uint64_t item = (uint64_t)fth_dtype_size(dtype), n = (uint64_t)rows * COLUMNS;
+    void *x = bench_array(n * item), *w = bench_array((uint64_t)COLUMNS * OUT * item),
+         *y = bench_array(n * 2 * item);
+    if (dtype == FTH_F64) {
+        bench_fill_f64(x, (int64_t)n, 1, 0, 1);
+        bench_fill_f64(w, COLUMNS * OUT, 2, -1, 1);
+    } else {
+        bench_fill_f32(x, (int64_t)n, 1, 0, 1);
+        bench_fill_f32(w, COLUMNS * OUT, 2, -1, 1);
+    }
+    bench_program p;
+    bench_open(&p, threads);
+    fth_axis(p.g, "i", rows);
+    fth_axis(p.g, "j", COLUMNS);
+    fth_axis_like(p.g, "j2", "j");
+    fth_axis(p.g, "k", OUT);
+    const fth_val X = bench_input(&p, "x", dtype, "i j", x),
+                  W = bench_input(&p, "w", dtype, "j k", w);
+    bench_output(&p, k->make(p.g, X, W), y);
+    bench_plan(&p, 0, true);
+    bench_close(&p);
+    free(x);
+    free(w);
+    free(y);
+}
+
+void bench_predict(bench *b)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        for (int threads = 1; threads <= 2; threads++) {
+            one(b, &kinds[i], 1024, FTH_F32, threads);
+            one(b, &kinds[i], 1024, FTH_F64, threads);
+            if (kinds[i].large) one(b, &kinds[i], 1 << 16, FTH_F32, threads);
+        }
+}

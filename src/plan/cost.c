@@ -1,0 +1,255 @@
+/* cost.c - predicted seconds of steps, of passes and of a plan.
+ *
+ * A step computes (work.c) or waits for its operands, whichever takes longer. Where an operand is,
+ * in a cache or in memory, follows from how many bytes were touched since its last use: in the same
+ * iteration, in the one before, or before the pass. Nothing here decides a bit of a result.
+ */
+#include "ops/dot_reduce.h"
+#include "ops/ops.h"
+#include "plan/plan.h"
+#include "plan/rates.h"
+
+#include <string.h>
+
+static const double MIB = 1048576.0;
+/* How much slower operands come that are walked in strides: measured of sums over rows and of
+ * transposes. */
+static const double STRIDED = 2.8;
+
+typedef struct walk {
+    fth_plan *p;
+    const fth__rates *r;
+    double clock;                     /* bytes touched so far, each iteration's once */
+    double again[FTH__MAX_DEPTH + 1]; /* per depth of loops, 0 for none: bytes of one iteration */
+    double whole;                     /* bytes of everything */
+} walk;
+
+static double tile_bytes(const fth_desc *d, const fth_tile *t)
+{
+    double bytes = (double)fth_dtype_size(d->dtype);
+    for (int i = 0; i < d->n_axes; i++) bytes *= (double)t->extent[i];
+    return bytes;
+}
+
+static int depth_of(const fth_plan *p, int loop)
+{
+    return loop < 0 ? 0 : p->loop[loop].depth + 1;
+}
+
+/* Buffers of an arena that took over another's bytes are that one. */
+static fth__buf *bytes_of(fth_plan *p, int buf)
+{
+    return &p->buf[p->buf[fth__buf_storage(p, buf)].root];
+}
+
+/* Iterations of the loops around an item down to `depth` of them. */
+static double iterations(const fth_plan *p, int loop)
+{
+    double n = 1.0;
+    for (int l = loop; l >= 0; l = p->loop[l].parent) n *= (double)p->loop[l].n_chunks;
+    return n;
+}
+
+/* What a buffer takes up in one iteration of `loop`: of one that stands outside, about its share.
+ */
+static double part_bytes(const fth_plan *p, const fth__buf *b, int loop)
+{
+    double bytes = (double)b->element;
+    for (int d = 0; d < b->desc.n_axes; d++) bytes *= (double)b->extent[d];
+    if (depth_of(p, b->owner_loop) >= depth_of(p, loop)) return bytes;
+    for (int l = loop; l >= 0 && l != b->owner_loop; l = p->loop[l].parent)
+        for (int d = 0; d < b->desc.n_axes; d++)
+            if (p->loop[l].map[b->desc.axis[d]].in) {
+                bytes /= (double)p->loop[l].n_chunks;
+                break;
+            }
+    return bytes;
+}
+
+/* Bytes that the items of a loop (-1: of the plan) touch in one iteration, each once. */
+static double touched(fth_plan *p, int loop, int64_t from, int64_t to)
+{
+    double bytes = 0.0;
+    for (int64_t t = from; t < to; t++) {
+        const fth__item *it = &p->item[t];
+        if (it->kind != FTH__STEP) continue;
+        for (int k = 0; k < FTH_MAX_IN + FTH_MAX_OUT; k++) {
+            const int at = k < FTH_MAX_IN ? it->in[k] : it->out[k - FTH_MAX_IN];
+            if (at < 0) {
+                if (k >= FTH_MAX_IN) break;
+                k = FTH_MAX_IN - 1;
+                continue;
+            }
+            fth__buf *b = bytes_of(p, at);
+            if (b->counted == loop) continue;
+            b->counted = loop;
+            bytes += part_bytes(p, b, loop);
+        }
+    }
+    return bytes;
+}
+
+/* Bytes touched since the operand was used last. */
+static double distance(const walk *w, const fth__buf *b, const fth__item *it, double tile)
+{
+    const fth_plan *p = w->p;
+    const int depth = depth_of(p, it->loop);
+    double bytes;
+    if (b->seen_in == it->loop)
+        bytes = w->clock - b->seen; /* in this iteration, or outside of loops */
+    else if (b->kind == FTH__BUF_ARENA && b->owner_loop >= 0 && b->owner_loop == it->loop)
+        bytes = w->again[depth]; /* the same bytes as an iteration ago */
+    else if (it->loop >= 0 && tile >= (double)b->bytes && b->kind == FTH__BUF_ARENA)
+        bytes = w->again[depth]; /* all of it, each time */
+    else if (it->loop >= 0 && b->kind == FTH__BUF_FOREIGN && tile >= part_bytes(p, b, -1))
+        bytes = w->again[depth];
+    else if (b->seen_in != -2)
+        bytes = w->clock - b->seen;
+    else
+        bytes = w->whole; /* since the run before */
+    return bytes < w->whole ? bytes : w->whole;
+}
+
+/* Seconds to bring so many bytes, with all `workers` at it. */
+static double move_seconds(const fth__rates *r, double bytes, double dist, int workers,
+                           bool strides)
+{
+    if (dist <= r->of[FTH__RATE_CACHE] * MIB)
+        return fth__rate_seconds(r, FTH__RATE_CACHED, bytes / workers);
+    const double one = r->of[FTH__RATE_MEMORY] * workers, all = r->of[FTH__RATE_MEMORY_ALL];
+    return (strides ? STRIDED : 1.0) * bytes / (1e9 * (workers > 1 && all < one ? all : one));
+}
+
+static double operand_seconds(walk *w, const fth__item *it, int buf, double bytes, int workers,
+                              bool strides, double *next)
+{
+    fth__buf *b = bytes_of(w->p, buf);
+    const double dist = distance(w, b, it, bytes);
+    *next += bytes;
+    b->seen = w->clock;
+    b->seen_in = it->loop;
+    return move_seconds(w->r, bytes, dist, workers, strides);
+}
+
+static double step_seconds(walk *w, const fth__item *it)
+{
+    fth_plan *p = w->p;
+    const fth__rates *r = w->r;
+    const fth__unit *u = &p->unit[it->unit];
+    int64_t middle[FTH__MAX_DEPTH] = {0};
+    for (int l = it->loop; l >= 0; l = p->loop[l].parent)
+        middle[p->loop[l].depth] = p->loop[l].n_chunks / 2;
+    fth_call call;
+    fth__item_shape(p, it, middle, &call);
+    const bool strides = fth__unit_strides(u);
+    const bool spread = it->split_dim >= 0 || it->team;
+    const int workers = spread ? p->threads : 1;
+    double cached = 0.0, moves = 0.0, next = w->clock;
+    for (int k = 0; k < u->node->n_in + u->node->n_out; k++) {
+        const bool out = k >= u->node->n_in;
+        const int o = k - u->node->n_in, buf = out ? it->out[o] : it->in[k];
+        if (out && bytes_of(p, buf)->kind == FTH__BUF_ARENA && p->buf[buf].bytes == 0) continue;
+        const double bytes = out ? tile_bytes(&u->node->out[o], &call.out[o])
+                                 : tile_bytes(&u->node->in[k], &call.in[k]);
+        cached += bytes;
+        moves += operand_seconds(w, it, buf, bytes, workers, strides, &next);
+    }
+    w->clock = next;
+    const double computes = fth__unit_seconds(p, u, &call) / workers +
+                            fth__rate_seconds(r, FTH__RATE_CACHED, cached / workers);
+    const double calls = 1e-6 * (r->of[FTH__RATE_STEP] + (spread ? r->of[FTH__RATE_TEAM] : 0.0));
+    return iterations(p, it->loop) * ((computes > moves ? computes : moves) + calls);
+}
+
+/* On a device of its own: what its memory or its units take, and the queueing of a kernel. */
+static double device_seconds(const fth_plan *p, const fth__item *it)
+{
+    const fth__rates *r = p->ctx->rates;
+    const fth_op *op = p->unit[it->unit].node->op;
+    const bool product = op == &fth__op_dot || op == &fth__op_dot_reduce || op == &fth__op_conv2d ||
+                         op == &fth__op_conv2d_grad_input || op == &fth__op_conv2d_grad_weight;
+    const double moves = fth__rate_seconds(r, FTH__RATE_GPU_MEMORY, (double)it->moved),
+                 computes = fth__rate_seconds(
+                     r, product ? FTH__RATE_GPU_PRODUCT : FTH__RATE_GPU_OPS, it->flops);
+    return (computes > moves ? computes : moves) +
+           1e-6 * r->of[FTH__RATE_GPU_STEP] * iterations(p, it->loop);
+}
+
+/* Bytes of an input that are read, or of an output that are written, in the whole run. */
+static double file_bytes(const fth_plan *p, const fth__buf *b)
+{
+    double bytes = (double)b->element * (double)fth_desc_count(&b->desc);
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, b->owner_loop, path);
+    for (int d = 0; d < depth; d++) {
+        bool cut = false;
+        for (int s = 0; s < b->n_span; s++) cut |= b->span[s].loop == path[d];
+        if (!cut) bytes *= (double)p->loop[path[d]].n_chunks; /* again in every iteration */
+    }
+    return bytes;
+}
+
+/* Sources in memory and small copies go at the speed of memory, files at theirs. */
+static double files_seconds(const fth_plan *p)
+{
+    const fth__rates *r = p->ctx->rates;
+    double seconds = 0.0;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind != FTH__BUF_ARENA || (b->input < 0 && b->output < 0)) continue;
+        const bool memory = b->input >= 0
+                                ? p->graph->input[b->input].source.data != NULL
+                                : p->limits.sinks && p->limits.sinks[b->output].data != NULL;
+        const fth__rate_id id = !memory            ? FTH__RATE_FILE
+                                : p->device_memory ? FTH__RATE_GPU_COPY
+                                                   : FTH__RATE_MEMORY;
+        seconds += fth__rate_seconds(r, id, file_bytes(p, b));
+    }
+    return seconds;
+}
+
+static double touch_seconds(const fth_plan *p, uint64_t arena)
+{
+    const fth__rates *r = p->ctx->rates;
+    if (p->device_memory) return 0.0;
+    const double one = r->of[FTH__RATE_TOUCH] * p->threads, all = r->of[FTH__RATE_TOUCH_ALL];
+    return (double)arena / (1e9 * (p->threads > 1 && all < one ? all : one));
+}
+
+static void begin(walk *w)
+{
+    fth_plan *p = w->p;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        p->buf[i].seen_in = -2;
+        p->buf[i].counted = -2;
+    }
+    w->whole = touched(p, -1, 0, p->n_items);
+}
+
+void fth__plan_predict(fth_plan *p, uint64_t arena)
+{
+    walk w = {.p = p, .r = p->ctx->rates};
+    double clock[FTH__MAX_DEPTH + 1];
+    if (!p->device_memory) begin(&w);
+    p->seconds = files_seconds(p) + 1e-6 * w.r->of[FTH__RATE_RUN];
+    for (int64_t t = 0; t < p->n_items; t++) {
+        fth__item *it = &p->item[t];
+        it->seconds = 0.0;
+        const int depth = depth_of(p, it->loop);
+        if (it->kind == FTH__STEP) {
+            it->seconds = p->device_memory ? device_seconds(p, it) : step_seconds(&w, it);
+        } else if (it->kind == FTH__BEGIN) {
+            const fth__sweep *l = &p->loop[it->loop];
+            it->seconds = 1e-6 * w.r->of[FTH__RATE_ITERATION] * iterations(p, it->loop);
+            if (!p->device_memory) w.again[depth] = touched(p, it->loop, l->begin, l->end);
+            clock[depth] = w.clock;
+        } else if (it->kind == FTH__END && !p->device_memory) {
+            it->seconds = fth__sweep_exchange(p, &p->loop[it->loop]).seconds;
+            w.clock = clock[depth] + (w.clock - clock[depth]) * (double)p->loop[it->loop].n_chunks;
+        }
+        const bool exchange = it->kind == FTH__END;
+        p->seconds +=
+            exchange ? it->seconds : it->seconds * fth__plan_part(p, fth__item_pass(p, it));
+    }
+    p->touch_seconds = touch_seconds(p, arena);
+}

@@ -1,0 +1,200 @@
+/* test_predict.c - predicted seconds: what they grow with, and the rates they stand on.
+ * seconds: 5
+ *
+ * How near they are is measured by fathom-bench --predict; here, what must hold on any machine.
+ */
+#include "testing/engine/op_harness.h"
+
+#include "plan/plan.h"
+#include "plan/rates.h"
+
+#include <fathom/rates.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static fth_context *context(int threads, const char *cache)
+{
+    fth_options opt;
+    fth_context *ctx;
+    fth_err err = {0};
+    fth_options_default(&opt);
+    opt.threads = threads;
+    opt.cache_dir = cache;
+    opt.mem.budget_bytes = (uint64_t)8 << 30;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    return ctx;
+}
+
+static void context_free(fth_context *ctx)
+{
+    fth_err err = {0};
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
+static fth_status no_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)dst;
+    return FTH_FAIL(err, FTH_E_FILE_READ, "nothing here is run");
+}
+
+/* x of these sizes, whose data nothing reads. */
+static fth_val unread(fth_graph *g, int64_t i, int64_t j)
+{
+    const fth_source s = {
+        .kind = "unread", .dtype = FTH_F32, .n_axes = 2, .size = {i, j}, .read = no_read};
+    fth_axis(g, "i", i);
+    fth_axis(g, "j", j);
+    return fth_input(g, "x", FTH_F32, "i j", s);
+}
+
+typedef fth_val make_fn(fth_val x);
+static fth_val add(fth_val x)
+{
+    return fth_add(x, fth_const(x.graph, FTH_F32, 1.0));
+}
+static fth_val functions(fth_val x)
+{
+    return fth_exp(fth_tanh(fth_log(x)));
+}
+static fth_val product(fth_val x)
+{
+    fth_axis_like(x.graph, "j2", "j");
+    return fth_dot(x, fth_expand(fth_sum(fth_rename(x, "j", "j2"), "i"), "j"), "j");
+}
+
+static fth_plan_info predicted(fth_context *ctx, make_fn *make, int64_t i, int64_t j,
+                               const fth_limits *limits)
+{
+    fth_err err = {0};
+    fth_plan_info info;
+    fth_graph *g = fth_graph_create(ctx);
+    const fth_val v = make(unread(g, i, j));
+    fth_plan *p = fth_plan_make(g, &v, 1, limits, &err);
+    if (!p) OKE(err.status, &err);
+    fth_plan_get_info(p, &info);
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    return info;
+}
+
+TEST(seconds_grow_with_the_work)
+{
+    make_fn *const make[] = {add, functions, product};
+    fth_context *ctx = context(1, NULL);
+    for (int k = 0; k < 3; k++) {
+        const double small = predicted(ctx, make[k], 512, 512, NULL).seconds,
+                     large = predicted(ctx, make[k], 8192, 512, NULL).seconds;
+        IS_TRUE(small > 0.0 && large > 8.0 * small && large < 64.0 * small);
+    }
+    const fth_plan_info light = predicted(ctx, add, 2048, 512, NULL),
+                        heavy = predicted(ctx, functions, 2048, 512, NULL);
+    IS_TRUE(heavy.seconds > light.seconds);
+    IS_TRUE(light.touch_seconds > 0.0);
+    EQ_I64((int64_t)predicted(ctx, add, 0, 512, NULL).touch_seconds, 0);
+    context_free(ctx);
+}
+
+TEST(more_workers_take_less_time_and_pieces_cost)
+{
+    fth_context *one = context(1, NULL), *two = context(2, NULL);
+    const double s1 = predicted(one, functions, 4096, 512, NULL).seconds,
+                 s2 = predicted(two, functions, 4096, 512, NULL).seconds;
+    IS_TRUE(s2 < 0.95 * s1 && s2 > 0.4 * s1);
+    const fth_limits many = {.min_pieces = 512, .stream = "i"}, few = {.min_pieces = 2};
+    const fth_plan_info cut = predicted(one, add, 512, 16, &many);
+    EQ_I64(cut.chunks, 512);
+    IS_TRUE(cut.seconds > predicted(one, add, 512, 16, &few).seconds);
+    context_free(one);
+    context_free(two);
+}
+
+/* ---- the file of measured rates ---- */
+
+static void write_rates(const char *folder, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    FILE *f = fopen(path, "w");
+    IS_TRUE(f != NULL);
+    fputs(text, f);
+    fclose(f);
+}
+
+static double rate_named(const fth_context *ctx, const char *name)
+{
+    fth_rate r;
+    for (int i = 0; fth_context_get_rate(ctx, i, &r); i++)
+        if (strcmp(r.name, name) == 0) return r.value;
+    return -1.0;
+}
+
+TEST(measured_rates_are_found_again_and_only_on_their_cpu)
+{
+    char folder[] = "/tmp/fathom-rates-XXXXXX", path[600];
+    IS_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/deep/down", folder);
+    fth_err err = {0};
+    fth_context *ctx = context(1, path);
+    HAS(fth_context_rates(ctx), "built in");
+    const double before = predicted(ctx, functions, 2048, 512, NULL).seconds;
+    double value[FTH__RATE_COUNT];
+    fth_rate r;
+    for (int i = 0; fth_context_get_rate(ctx, i, &r); i++) value[i] = r.value;
+    EQ_I64(fth_context_get_rate(ctx, FTH__RATE_COUNT, &r), false);
+    EQ_I64(fth_context_get_rate(ctx, -1, &r), false);
+    value[FTH__RATE_EXP_F32] /= 64.0;
+    OKE(fth__rates_save(ctx, value, 1, &err), &err);
+    context_free(ctx);
+    ctx = context(1, path);
+    HAS(fth_context_rates(ctx), "measured on this CPU");
+    IS_TRUE(rate_named(ctx, "exp_f32") == value[FTH__RATE_EXP_F32]);
+    IS_TRUE(predicted(ctx, functions, 2048, 512, NULL).seconds > 8.0 * before);
+    context_free(ctx);
+    /* nothing of these is taken, and planning goes on */
+    static const char *const bad[] = {"{\"cpu\": \"Another\", \"rates\": {\"exp_f32\": 1}}", "{",
+                                      "", "[1]"};
+    for (int i = 0; i < 4; i++) {
+        write_rates(path, bad[i]);
+        ctx = context(1, path);
+        HAS(fth_context_rates(ctx), "built in, because");
+        IS_TRUE(rate_named(ctx, "exp_f32") == value[FTH__RATE_EXP_F32] * 64.0);
+        context_free(ctx);
+    }
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    IS(system(path), 0);
+}
+
+TEST(without_a_cache_directory_nothing_is_written)
+{
+    fth_err err = {0};
+    fth_context *ctx = context(1, NULL);
+    double value[FTH__RATE_COUNT] = {0};
+    IS(fth__rates_save(ctx, value, 1, &err), FTH_E_USAGE);
+    HAS(err.hint, "cache_dir");
+    context_free(ctx);
+}
+
+TEST(a_plan_says_its_seconds)
+{
+    char text[8192];
+    fth_err err = {0};
+    fth_context *ctx = context(1, NULL);
+    fth_graph *g = fth_graph_create(ctx);
+    const fth_val v = functions(unread(g, 64, 64));
+    fth_plan *p = fth_plan_make(g, &v, 1, NULL, &err);
+    if (!p) OKE(err.status, &err);
+    for (int json = 0; json < 2; json++) {
+        FILE *f = tmpfile();
+        OK(json ? fth_plan_print_json(p, f) : fth_plan_print(p, f));
+        rewind(f);
+        text[fread(text, 1, sizeof text - 1, f)] = '\0';
+        fclose(f);
+        HAS(text, json ? "\"touch_seconds\"" : "predicted");
+        HAS(text, "built in");
+    }
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    context_free(ctx);
+}
+
+TEST_MAIN()
