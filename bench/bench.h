@@ -132,6 +132,7 @@ void bench_device(bench *b);
 /* ---- cases and peers, one file each ---- */
 
 void bench_predict(bench *b);
+void bench_oneshot(bench *b);
 void bench_elementwise(bench *b);
 void bench_filter(bench *b);
 void bench_sharpest(bench *b);

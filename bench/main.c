@@ -39,6 +39,7 @@ static void on_the_cpu(bench *b)
     bench_cholesky(b);
     bench_fft(b);
     bench_conv(b);
+    bench_oneshot(b);
     bench_streaming(b);
     bench_reading(b);
     bench_splat_load(b);

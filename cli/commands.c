@@ -220,7 +220,10 @@ const cli_command cli_commands[] = {
             "missing "
             "frames, gaps in time, the plate's table, what would be written, how long it would "
             "take "
-            "and what would bound it. With --bundle, all of it and the facts behind it in one file "
+            "and what would bound it. With --calibrate, how fast kernels and memory are, in about "
+            "ten seconds and best with nothing else running: predicted seconds follow it, and the "
+            "choice of pieces, never a result; it is kept in ~/.cache/fathom for this model of "
+            "CPU. With --bundle, all of it and the facts behind it in one file "
             "for a bug "
             "report: of the environment only the variables that doctor shows."
             "\n\n"
@@ -245,6 +248,8 @@ const cli_command cli_commands[] = {
                 {.name = "microscope",
                  .value = FTH_FLAG_WORD,
                  .doc = "microscope: YX1 or Keyence; default: detected"},
+                {.name = "calibrate",
+                 .doc = "also measure the rates that plans are predicted by, and keep them"},
                 {.name = "bundle",
                  .value = FTH_FLAG_FILE,
                  .doc = "also write a tar file for a bug report; it holds no secrets"},

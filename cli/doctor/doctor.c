@@ -309,6 +309,8 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     r->asked = cli_get(call, "device");
     look_machine(call, probes, r);
     FTH_TRY(cli_context_options(call, r->memory_free, &opt, err));
+    r->calibrated = cli_get(call, "calibrate") != NULL;
+    if (r->calibrated) FTH_TRY(doctor_calibrate(call, probes, err));
     if (!opt.device) opt.device = "auto"; /* what it would choose is worth knowing */
     cli_phase(call, "look", start);
     start = cli_now(call);
@@ -332,6 +334,7 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     snprintf(r->device, sizeof r->device, "%s", fth_context_device(*ctx));
     snprintf(r->reason, sizeof r->reason, "%s", fth_context_device_reason(*ctx));
     r->threads = fth_context_threads(*ctx);
+    doctor_look_rates(*ctx, r);
     fth_mem_stats stats;
     fth_mem_get_stats(fth_context_mem(*ctx), &stats);
     r->budget = stats.budget_bytes;

@@ -109,7 +109,13 @@ typedef struct doctor_fault {
     char text[400], remedy[300];
 } doctor_fault;
 
-enum { DOCTOR_FAULTS = 96, DOCTOR_CASES = 24, DOCTOR_LIBRARIES = 16, DOCTOR_VARIABLES = 32 };
+enum {
+    DOCTOR_FAULTS = 96,
+    DOCTOR_CASES = 24,
+    DOCTOR_LIBRARIES = 16,
+    DOCTOR_VARIABLES = 32,
+    DOCTOR_RATES = 64
+};
 
 typedef struct doctor_report {
     char os[128], kernel[128], libc[32], huge_pages[64], numa_nodes[64];
@@ -142,6 +148,10 @@ typedef struct doctor_report {
     char library_version[DOCTOR_LIBRARIES][128];
     int n_cases;
     doctor_case cases[DOCTOR_CASES];
+    char rates[320]; /* where those of the context come from; "" without one */
+    int n_rates;
+    fth_rate rate[DOCTOR_RATES];
+    bool calibrated; /* just now */
     int n_faults;
     doctor_fault fault[DOCTOR_FAULTS];
 } doctor_report;
@@ -189,6 +199,11 @@ void doctor_show_storage_json(fth_json_writer *j, const doctor_storage *s);
 void doctor_look_slurm(void *user, doctor_slurm *out);
 void doctor_show_slurm(FILE *out, const doctor_slurm *s);
 void doctor_show_slurm_json(fth_json_writer *j, const doctor_slurm *s);
+/* calibrate.c: --calibrate, and the rates of the context. */
+fth_status doctor_calibrate(const cli_call *call, const cli_probes *p, fth_err *err);
+void doctor_look_rates(fth_context *ctx, doctor_report *r);
+void doctor_show_rates(FILE *out, const doctor_report *r, bool all);
+void doctor_show_rates_json(fth_json_writer *j, const doctor_report *r);
 /* bundle.c: --bundle. Everything for a bug report, whole or not at all. */
 fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char *path,
                          fth_err *err);

@@ -141,6 +141,7 @@ static void show_memory(FILE *out, const doctor_report *r, bool colour)
     rate(out, "copying", r->copy_rate);
     rate(out, "writing", r->write_rate);
     rate(out, "reading", r->read_rate);
+    doctor_show_rates(out, r, r->calibrated);
 }
 
 void doctor_show(FILE *out, const doctor_report *r, bool colour)
@@ -295,6 +296,7 @@ void doctor_show_json(fth_json_writer *j, const doctor_report *r)
     fth_json_text(j, "version", fth_version());
     json_system(j, r);
     json_machine(j, r);
+    doctor_show_rates_json(j, r);
     if (r->storage.path) doctor_show_storage_json(j, &r->storage);
     if (r->slurm.there) doctor_show_slurm_json(j, &r->slurm);
     fth_json_open(j, "libraries", '[');

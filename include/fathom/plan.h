@@ -140,7 +140,7 @@ typedef struct fth_run_report {
     /* Wall time during which at least one thread was in a source's read, in a sink's write, the
      * device copied, or kernels ran. They overlap, so their sum may exceed `seconds`. */
     double read_seconds, write_seconds, copy_seconds, kernel_seconds;
-    int io_threads; /* most threads that read or wrote at once */
+    int io_threads;           /* most threads that read or wrote at once */
     double predicted_seconds; /* by the plan, with the pages that this run was the first to touch */
 } fth_run_report;
 

@@ -92,16 +92,15 @@ uint64_t fth__plan_key(const fth_plan *p)
     fth__hash h;
     fth__hash_init(&h, 0);
     fth__hash_add(&h, p->ctx->backend->name, strlen(p->ctx->backend->name) + 1);
-    const uint64_t head[8] = {
-        p->ctx->rates->key,
-        p->budget,
-        p->limits.scratch_bytes,
-        (uint64_t)p->threads,
-        (uint64_t)p->n_outs,
-        (uint64_t)p->limits.min_pieces,
-        (uint64_t)p->ranks,
-        (uint64_t)(p->limits.no_fuse + 2 * p->limits.no_recompute + 4 * p->limits.no_spill +
-                   8 * p->limits.keep)};
+    const uint64_t head[8] = {p->ctx->rates->key,
+                              p->budget,
+                              p->limits.scratch_bytes,
+                              (uint64_t)p->threads,
+                              (uint64_t)p->n_outs,
+                              (uint64_t)p->limits.min_pieces,
+                              (uint64_t)p->ranks,
+                              (uint64_t)(p->limits.no_fuse + 2 * p->limits.no_recompute +
+                                         4 * p->limits.no_spill + 8 * p->limits.keep)};
     fth__hash_add(&h, head, sizeof head);
     if (p->limits.stream) fth__hash_add(&h, p->limits.stream, strlen(p->limits.stream) + 1);
     fth__hash_add(&h, p->out_value, sizeof *p->out_value * (size_t)p->n_outs);

@@ -15,6 +15,8 @@ static const double MIB = 1048576.0;
 /* How much slower operands come that are walked in strides: measured of sums over rows and of
  * transposes. */
 static const double STRIDED = 2.8;
+/* What a stretch takes in a cache of what it takes in memory. */
+static const double IN_CACHE = 0.2;
 
 typedef struct walk {
     fth_plan *p;
@@ -120,15 +122,40 @@ static double move_seconds(const fth__rates *r, double bytes, double dist, int w
     return (strides ? STRIDED : 1.0) * bytes / (1e9 * (workers > 1 && all < one ? all : one));
 }
 
-static double operand_seconds(walk *w, const fth__item *it, int buf, double bytes, int workers,
+/* Stretches of memory that a tile is made of: rows of a narrow piece lie apart in what it is a
+ * piece of. */
+static double stretches(const fth_desc *d, const fth_tile *t, const fth__buf *b)
+{
+    double all = 1.0, one = 1.0;
+    bool dense = true, open = true;
+    for (int i = d->n_axes - 1; i >= 0; i--) {
+        all *= (double)t->extent[i];
+        if (i < b->desc.n_axes) dense &= t->extent[i] == b->extent[i];
+        if (open) one *= (double)t->extent[i];
+        open &= t->extent[i] == d->size[i];
+    }
+    return dense || one <= 0.0 ? 1.0 : all / one;
+}
+
+typedef struct operand {
+    const fth_desc *desc;
+    const fth_tile *tile;
+    int buf;
+} operand;
+
+static double operand_seconds(walk *w, const fth__item *it, const operand *o, int workers,
                               bool strides, double *next)
 {
-    fth__buf *b = bytes_of(w->p, buf);
-    const double dist = distance(w, b, it, bytes);
+    fth__buf *b = bytes_of(w->p, o->buf);
+    const double bytes = tile_bytes(o->desc, o->tile), dist = distance(w, b, it, bytes);
+    const bool far = dist > w->r->of[FTH__RATE_CACHE] * MIB;
     *next += bytes;
     b->seen = w->clock;
     b->seen_in = it->loop;
-    return move_seconds(w->r, bytes, dist, workers, strides);
+    double seconds = move_seconds(w->r, bytes, dist, workers, strides);
+    const double begin = 1e-9 * w->r->of[FTH__RATE_STRETCH] * (far ? 1.0 : IN_CACHE);
+    seconds += begin * stretches(o->desc, o->tile, b) / workers;
+    return seconds;
 }
 
 static double step_seconds(walk *w, const fth__item *it)
@@ -149,10 +176,10 @@ static double step_seconds(walk *w, const fth__item *it)
         const bool out = k >= u->node->n_in;
         const int o = k - u->node->n_in, buf = out ? it->out[o] : it->in[k];
         if (out && bytes_of(p, buf)->kind == FTH__BUF_ARENA && p->buf[buf].bytes == 0) continue;
-        const double bytes = out ? tile_bytes(&u->node->out[o], &call.out[o])
-                                 : tile_bytes(&u->node->in[k], &call.in[k]);
-        cached += bytes;
-        moves += operand_seconds(w, it, buf, bytes, workers, strides, &next);
+        const operand at = {out ? &u->node->out[o] : &u->node->in[k],
+                            out ? &call.out[o] : &call.in[k], buf};
+        cached += tile_bytes(at.desc, at.tile);
+        moves += operand_seconds(w, it, &at, workers, strides, &next);
     }
     w->clock = next;
     const double computes = fth__unit_seconds(p, u, &call) / workers +

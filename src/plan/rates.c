@@ -22,9 +22,9 @@ static const fth_rate row[FTH__RATE_COUNT] = {
 static void add_field(fth__text *t, const char *line, const char *key)
 {
     const size_t n = strlen(key);
-    if (strncmp(line, key, n) != 0 || !strchr(" \t:", line[n])) return;
-    const char *value = strchr(line, ':');
-    if (!value) return;
+    if (strncmp(line, key, n) != 0) return;
+    const char *value = line + n + strspn(line + n, " \t");
+    if (*value != ':') return; /* "model" is not "model name" */
     value += 1 + strspn(value + 1, " \t");
     fth__text_add(t, "%s%.*s", t->wanted > 0 ? ", " : "", (int)strcspn(value, "\n"), value);
 }
@@ -99,12 +99,17 @@ static void read_file(fth__rates *r, const fth_context *ctx, const char *cpu)
              reason);
 }
 
+void fth__rates_built_in(double value[FTH__RATE_COUNT])
+{
+    for (int i = 0; i < FTH__RATE_COUNT; i++) value[i] = row[i].value;
+}
+
 fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *err)
 {
     char cpu[CPU_TEXT];
     fth__rates *r = fth__heap_alloc(ctx->mem, sizeof *r);
     if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the rates of the machine");
-    for (int i = 0; i < FTH__RATE_COUNT; i++) r->of[i] = row[i].value;
+    fth__rates_built_in(r->of);
     fth__str_copy(r->source, sizeof r->source, "built in, of an AMD EPYC 9005");
     if (ctx->cache_dir[0] && fth_ranks_count(ctx->ranks) < 2) {
         name_cpu(cpu, sizeof cpu);

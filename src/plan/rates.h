@@ -21,6 +21,7 @@ typedef struct fth__rates {
 /* The built-in ones, replaced by the file of the context's cache directory if it is of this CPU.
  * With several ranks all have the built-in ones, so that all make the same plan. */
 fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *err);
+void fth__rates_built_in(double value[FTH__RATE_COUNT]);
 /* Write values measured on this CPU where fth__rates_create finds them. */
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err);
 

@@ -73,6 +73,8 @@ static int far_operands(const fth_node *n, const fth__program *pr)
 static double tail_seconds(const fth__rates *r, const fth__program *pr)
 {
     const bool wide = fth_dtype_size((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) >= 8;
+    const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
+    if (extreme && pr->n_instr > 0) return fth__rate_seconds(r, FTH__RATE_REDUCE, 28.0);
     for (int k = pr->n_axes - 1; k >= 0; k--) {
         if (pr->size[k] < 2) continue;
         if (k != pr->tail_dim)
@@ -92,6 +94,16 @@ static double program_seconds(const fth__rates *r, const fth_node *n, const fth_
     return each * elements;
 }
 
+/* Lines that a program with views walks: each finds anew where its operands are. */
+static double lines(const fth_call *call, const fth__program *pr, double elements)
+{
+    const fth_desc *out = &call->node->out[0];
+    for (int k = out->n_axes - 1; pr->n_views > 0 && k >= 0; k--)
+        if (out->size[k] > 1)
+            return call->out[0].extent[k] > 0 ? elements / (double)call->out[0].extent[k] : 0.0;
+    return 0.0;
+}
+
 static double fused_seconds(const fth__rates *r, const fth_call *call)
 {
     const fth__program *pr = call->node->attr;
@@ -102,7 +114,8 @@ static double fused_seconds(const fth__rates *r, const fth_call *call)
     else
         for (int k = 0; k < call->node->out[0].n_axes; k++)
             elements *= (double)call->out[0].extent[k];
-    return program_seconds(r, call->node, pr, elements);
+    return program_seconds(r, call->node, pr, elements) +
+           1e-9 * r->of[FTH__RATE_STRETCH] * lines(call, pr, elements);
 }
 
 /* ---- products ---- */

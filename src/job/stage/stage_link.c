@@ -221,7 +221,7 @@ double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double 
     fth_plan_info info;
     fth_plan_get_info(plan, &info);
     (void)call;
-    return runs * info.seconds + info.touch_seconds;
+    return runs * info.seconds;
 }
 
 fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind, const char *path,

@@ -124,7 +124,7 @@ TEST(of_plans_one_after_another_the_largest_counts_and_seconds_add_up)
     EQ_U64(more.host_bytes, one.host_bytes + 5000);
     NEAR(both.seconds, 3 * one.seconds + 2 * seconds, 1e-12);
     IS_TRUE(one.seconds > 0);
-    HAS(text, "n=2000000");
+    HAS(text, "stream n"); /* in pieces: it is read while it is summed */
     HAS(text, "n=10");
     fth_graph_destroy(large);
     fth_graph_destroy(small);

@@ -213,7 +213,7 @@ TEST(a_blur_takes_the_memory_of_its_arrays)
         const fth_val v = blur(g, t_noise(g, "v", FTH_F32, "y x", &r), b);
         const uint64_t array = (uint64_t)N * N * 4;
         fth_plan_info info;
-        void *whole = run(v, 0, NULL, &info);
+        void *whole = run(v, 0, "", &info);
         /* around the ends: the longer copy of each pass */
         const double least = b == FTH_BORDER_WRAP ? 2.0 : 1.0;
         LE_F64((double)info.peak_bytes, 1.3 * least * (double)array);

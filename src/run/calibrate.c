@@ -1,0 +1,339 @@
+/* calibrate.c - the rates of this machine, measured by small programs of the engine itself.
+ *
+ * What a program takes beside the kernel in question is taken off by a second one that has less of
+ * it. The fastest of several runs counts: other programs only ever make a run slower. A rate that
+ * cannot be measured keeps its built-in value.
+ */
+#include "array/tensor.h"
+#include "base/clock.h"
+#include "mem/heap.h"
+#include "plan/rates.h"
+
+#include <fathom/ops.h>
+#include <fathom/plan.h>
+#include <math.h>
+#include <string.h>
+
+enum { RUNS = 5, MOST_RUNS = 200, TOUCHED = 128 << 20 };
+static const double probe_seconds = 0.12;
+
+/* A program over x [row col]. */
+typedef struct probe {
+    fth_val (*make)(fth_val x, int n);
+    int n; /* how often it does it */
+    int64_t rows, cols;
+    fth_dtype dtype;
+    int threads; /* 0: all */
+} probe;
+
+typedef struct bench {
+    fth_context *ctx;
+    fth_err *err;
+    double rate[FTH__RATE_COUNT];
+} bench;
+
+/* ---- programs ---- */
+
+static fth_val number(fth_val like, double v)
+{
+    return fth_const(like.graph, fth_val_dtype(like), v);
+}
+
+static fth_val light(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_add(fth_mul(v, x), number(x, 0.25 + 0.01 * i));
+    return v;
+}
+
+static fth_val exponential(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_exp(fth_sub(number(x, 0.5 + 0.01 * i), v));
+    return v;
+}
+
+static fth_val sum(fth_val x, int n)
+{
+    (void)n;
+    return fth_sum(x, "col");
+}
+
+static fth_val product(fth_val x, int n)
+{
+    (void)n;
+    return fth_dot(x, fth_rename(x, "row", "row2"), "col");
+}
+
+static fth_val transform(fth_val x, int n)
+{
+    (void)n;
+    return fth_fft(fth_complex(x, x), "col", "col2");
+}
+
+static fth_val joined(fth_val x, int n)
+{
+    (void)n;
+    return fth_complex(x, x);
+}
+
+static fth_val turned(fth_val x, int n)
+{
+    (void)n;
+    return fth_layout(x, "col row");
+}
+
+static fth_val sorted(fth_val x, int n)
+{
+    (void)n;
+    return fth_sort(x, "col", false);
+}
+
+static fth_val drawn(fth_val x, int n)
+{
+    const fth_val zero = fth_const_i64(x.graph, FTH_I64, 0);
+    (void)n;
+    return fth_uniform(fth_val_dtype(x), "row col", zero, zero, 1);
+}
+
+/* ---- one of them ---- */
+
+static fth_status make_array(const bench *b, const char *name, fth_val v, const probe *pr,
+                             fth_tensor **out)
+{
+    int64_t size[FTH_MAX_AXES] = {pr->rows, pr->cols};
+    const int n = fth_val_ok(v) ? fth_val_axes(v) : 2;
+    for (int i = 0; fth_val_ok(v) && i < n; i++) size[i] = fth_val_size(v, i);
+    return fth_tensor_create(out, b->ctx->mem, name, fth_val_ok(v) ? fth_val_dtype(v) : pr->dtype,
+                             n, size, b->err);
+}
+
+/* Numbers between a half and one; f32 is f64's upper half nearly enough to fill both as such. */
+static void fill(fth_tensor *t, const probe *pr)
+{
+    const int64_t n = pr->rows * pr->cols;
+    for (int64_t i = 0; i < n; i++) {
+        const double v = 0.5 + 0.5 * (double)((i * 7919) % 4093) / 4093.0;
+        if (pr->dtype == FTH_F64)
+            ((double *)fth_tensor_data(t))[i] = v;
+        else
+            ((float *)fth_tensor_data(t))[i] = (float)v;
+    }
+}
+
+static fth_status run_often(const bench *b, fth_plan *p, const fth_sink *sink, double *seconds)
+{
+    double all = 0.0;
+    *seconds = INFINITY;
+    for (int i = 0; i < MOST_RUNS && (i < RUNS || all < probe_seconds); i++) {
+        const double t0 = fth__clock_seconds();
+        FTH_TRY(fth_run(p, sink, NULL, NULL, b->err));
+        const double took = fth__clock_seconds() - t0;
+        all += took;
+        if (took < *seconds) *seconds = took;
+    }
+    return FTH_OK;
+}
+
+static fth_status time_graph(const bench *b, const probe *pr, fth_graph *g, fth_tensor *x,
+                             double *seconds)
+{
+    fth_tensor *y = NULL;
+    fth_axis(g, "row", pr->rows);
+    fth_axis(g, "col", pr->cols);
+    fth_axis_like(g, "row2", "row");
+    fth_axis_like(g, "col2", "col");
+    const fth_val v =
+        pr->make(fth_input(g, "x", pr->dtype, "row col", fth_tensor_source(x)), pr->n);
+    FTH_TRY(fth_graph_check(g, b->err));
+    FTH_TRY(make_array(b, "y", v, pr, &y));
+    const fth_sink sink = fth_tensor_sink(y);
+    const fth_limits limits = {.sinks = &sink, .stream = "", .threads = pr->threads};
+    fth_plan *p = fth_plan_make(g, &v, 1, &limits, b->err);
+    fth_status s = p ? FTH_OK : b->err->status;
+    if (s == FTH_OK) s = run_often(b, p, &sink, seconds);
+    fth_plan_destroy(p);
+    fth_tensor_release(y);
+    return s;
+}
+
+/* Seconds of the fastest run. */
+static fth_status time_probe(const bench *b, const probe *pr, double *seconds)
+{
+    fth_tensor *x = NULL;
+    FTH_TRY(make_array(b, "x", (fth_val){0}, pr, &x));
+    fill(x, pr);
+    fth_graph *g = fth_graph_create(b->ctx);
+    const fth_status s =
+        g ? time_graph(b, pr, g, x, seconds) : FTH_FAIL(b->err, FTH_E_NOMEM, "no memory");
+    fth_graph_destroy(g);
+    fth_tensor_release(x);
+    return s;
+}
+
+/* ---- rates ---- */
+
+/* What more of a program takes. */
+typedef struct measure {
+    fth__rate_id id;
+    double units; /* by which `more` exceeds `less`, 1e9 of the rate */
+    probe more, less;
+} measure;
+
+#define N (256 * 256)
+static const measure measures[] = {
+    {FTH__RATE_LIGHT_F32,
+     28.0 * N,
+     {light, 16, 256, 256, FTH_F32, 1},
+     {light, 2, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_LIGHT_F64,
+     28.0 * N,
+     {light, 16, 256, 256, FTH_F64, 1},
+     {light, 2, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_EXP_F32,
+     3.0 * N,
+     {exponential, 4, 256, 256, FTH_F32, 1},
+     {exponential, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_EXP_F64,
+     3.0 * N,
+     {exponential, 4, 256, 256, FTH_F64, 1},
+     {exponential, 1, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_CACHED,
+     8.0 * 15 * N,
+     {light, 1, 1024, 1024, FTH_F32, 1},
+     {light, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_REDUCE, 15.0 * N, {sum, 1, 1024, 1024, FTH_F32, 1}, {sum, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_PRODUCT_F32,
+     2.0 * (1024.0 * 1024 * 1024 - 256.0 * 256 * 256),
+     {product, 1, 1024, 1024, FTH_F32, 1},
+     {product, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_PRODUCT_F64,
+     2.0 * (1024.0 * 1024 * 1024 - 256.0 * 256 * 256),
+     {product, 1, 1024, 1024, FTH_F64, 1},
+     {product, 1, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_FFT_F32,
+     5.0 * 9 * 512 * 512,
+     {transform, 1, 512, 512, FTH_F32, 1},
+     {joined, 1, 512, 512, FTH_F32, 1}},
+    {FTH__RATE_FFT_F64,
+     5.0 * 9 * 512 * 512,
+     {transform, 1, 512, 512, FTH_F64, 1},
+     {joined, 1, 512, 512, FTH_F64, 1}},
+    {FTH__RATE_SORT,
+     7.0 * 15 * N,
+     {sorted, 1, 16384, 64, FTH_F32, 1},
+     {sorted, 1, 1024, 64, FTH_F32, 1}},
+    {FTH__RATE_MOVE,
+     15.0 * N,
+     {turned, 1, 1024, 1024, FTH_F32, 1},
+     {turned, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_RANDOM,
+     60.0 * 15 * N,
+     {drawn, 1, 1024, 1024, FTH_F32, 1},
+     {drawn, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_MEMORY,
+     8.0 * (16384 - 4096) * 1024,
+     {light, 1, 16384, 1024, FTH_F32, 1},
+     {light, 1, 4096, 1024, FTH_F32, 1}},
+    {FTH__RATE_MEMORY_ALL,
+     8.0 * (16384 - 4096) * 1024,
+     {light, 1, 16384, 1024, FTH_F32, 0},
+     {light, 1, 4096, 1024, FTH_F32, 0}},
+};
+
+/* Per element: operands of a kernel whose rate is that of a cache's operands at hand. */
+static double operand_bytes(fth__rate_id id)
+{
+    return id == FTH__RATE_REDUCE ? 4.0 : id == FTH__RATE_MOVE ? 8.0 : 0.0;
+}
+
+static void set_rate(bench *b, fth__rate_id id, double units, double seconds)
+{
+    if (!(seconds > 0.0)) return;
+    const double v = units / (1e9 * seconds);
+    if (v > 1e-3 && v < 1e6) b->rate[id] = v;
+}
+
+static fth_status measure_one(bench *b, const measure *m)
+{
+    double more, less;
+    FTH_TRY(time_probe(b, &m->more, &more));
+    FTH_TRY(time_probe(b, &m->less, &less));
+    double seconds = more - less;
+    if (m->id == FTH__RATE_CACHED) /* what it computes on the way */
+        seconds -= 2.0 * 15 * N / (1e9 * b->rate[FTH__RATE_LIGHT_F32]);
+    seconds -= operand_bytes(m->id) * 15 * N / (1e9 * b->rate[FTH__RATE_CACHED]);
+    set_rate(b, m->id, m->units, seconds);
+    return FTH_OK;
+}
+
+/* A run of next to nothing, and work so small that handing it to others costs more than it. */
+static fth_status measure_calls(bench *b)
+{
+    const probe tiny = {light, 1, 4, 4, FTH_F32, 1}, alone = {light, 1, 256, 256, FTH_F32, 1};
+    probe spread = alone;
+    double t, one, all;
+    spread.threads = 0;
+    FTH_TRY(time_probe(b, &tiny, &t));
+    FTH_TRY(time_probe(b, &alone, &one));
+    FTH_TRY(time_probe(b, &spread, &all));
+    const double run = 1e6 * t - b->rate[FTH__RATE_STEP],
+                 team = 1e6 * (all - t - (one - t) / b->ctx->threads);
+    if (run > 0.1) b->rate[FTH__RATE_RUN] = run;
+    if (b->ctx->threads > 1 && team > 0.5) b->rate[FTH__RATE_TEAM] = team;
+    return FTH_OK;
+}
+
+typedef struct touching {
+    char *data;
+    int64_t piece;
+} touching;
+
+static void touch_piece(void *arg, int64_t i, int worker)
+{
+    const touching *t = arg;
+    (void)worker;
+    memset(t->data + i * t->piece, 1, (size_t)t->piece);
+}
+
+/* Memory that nobody had before, as a first run finds it, less what writing it again takes. */
+static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
+{
+    fth_mem *mem;
+    fth_mem_options opt;
+    void *data;
+    fth_mem_options_default(&opt);
+    FTH_TRY(fth_mem_create(&mem, &opt, b->err));
+    fth_status s = fth_mem_take(mem, FTH_MEM_DIRECT, TOUCHED, "fresh pages", &data, b->err);
+    if (s == FTH_OK) {
+        touching t = {data, TOUCHED / pieces};
+        double took[2];
+        for (int i = 0; s == FTH_OK && i < 2; i++) {
+            const double t0 = fth__clock_seconds();
+            s = fth_context_loop(b->ctx, "touch", pieces, touch_piece, &t, b->err);
+            took[i] = fth__clock_seconds() - t0;
+        }
+        if (s == FTH_OK) set_rate(b, id, (double)t.piece * pieces, took[0] - took[1]);
+        (void)fth_mem_release(mem, data, NULL);
+    }
+    const fth_status end = fth_mem_destroy(mem, s == FTH_OK ? b->err : NULL);
+    return s == FTH_OK ? end : s;
+}
+
+fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
+{
+    fth_err own = {0};
+    bench b = {.ctx = ctx, .err = err ? err : &own};
+    FTH_TRY(fth__object_check(&ctx->object, "this measures", b.err));
+    if (ctx->gpu)
+        return FTH_FAIL(b.err, FTH_E_USAGE,
+                        "rates are measured on the CPU, and this context is on "
+                        "a device");
+    fth__rates_built_in(b.rate);
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
+        FTH_TRY(measure_one(&b, &measures[i]));
+    FTH_TRY(measure_calls(&b));
+    FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH, 1));
+    if (ctx->threads > 1) FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH_ALL, 2 * ctx->threads));
+    return fth__rates_save(ctx, b.rate, ctx->threads, b.err);
+}
