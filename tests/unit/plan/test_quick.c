@@ -1,5 +1,5 @@
 /* test_quick.c - pieces that are taken for speed: when, when not, and with the same bits.
- * seconds: 10
+ * seconds: 30
  *
  * Which pieces are chosen depends on the built-in rates; the tests hold what must be so whatever is
  * chosen. How quick they are is measured by fathom-bench --filter oneshot.
