@@ -2582,6 +2582,7 @@ _FUNCTIONS.update({
     "fth_correlate_": (_V, [_O, _V, S, _V, S, I]),
     "fth_flip_": (_V, [_O, _V, S]),
     "fth_roll_": (_V, [_O, _V, S, L]),
+    "fth_column_": (_V, [_O, _V, S, L]),
     "fth_sort_": (_V, [_O, _V, S, B]),
     "fth_topk_": (_V, [_O, _V, S, S, B]),
     "fth_searchsorted_": (_V, [_O, _V, S, _V, B]),
@@ -2707,9 +2708,19 @@ def gather(v: Value, axis: str, index: Value) -> Value:
     """out[..i..] = v[..index[i]..]
 
     axis: an axis of v
-    index: i32 or i64; its axes take the place of the axis, those that v has too are batches
+    index: i32, u32 or i64; its axes take the place of the axis, those that v has too are batches
     dtypes: all; gradient: yes"""
     return v.graph._build("fth_gather_", v, _axis(axis), index)
+
+
+@_method
+def column(v: Value, axis: str, at: int) -> Value:
+    """Element `at` of an axis, without that axis.
+
+    axis: an axis of v
+    at: which element of the axis: from 0 to its size less one
+    dtypes: all; gradient: yes"""
+    return v.graph._build("fth_column_", v, _axis(axis), at)
 
 
 @_method
@@ -2717,7 +2728,7 @@ def scatter_add(v: Value, axis: Axes, index: Value, into: str) -> Value:
     """out[..index[i]..] += v[..i..]
 
     axis: the axis of the index, or several of them, outermost first
-    index: i32 or i64: where each row goes
+    index: i32, u32 or i64: where each row goes
     into: axis of the sums, declared before
     dtypes: all; gradient: yes"""
     return v.graph._build("fth_scatter_add_", v, _axes(axis), index, _axis(into))
@@ -4725,22 +4736,22 @@ _FACTS = {
     "conv2d": "dtypes: f32 f64; gradient: yes",
     "poisson": "dtypes: f32 f64; gradient: yes",
 }
-__all__ = ["Batches", "Context", "DTYPES", "Error", "Focused", "Frame", "Graph", "Input", "Param",
-           "Place", "Plan", "Progress", "PtychoModel", "Reconstruction", "Scalar", "Source",
-           "SpatialFit", "SpatialProgress", "SplatModel", "Tensor", "Trace", "Value", "abs", "abs2",
-           "adam", "arg", "argmax", "argmin", "assign", "atan2", "bragg", "cast", "ceil",
-           "cholesky", "clip", "collect", "collect_max", "collect_min", "compact", "complex_of",
-           "concat", "conj", "conv2d", "correlate", "cos", "count", "cumsum", "digamma", "dot",
-           "dot_triangle", "eigh", "erf", "exp", "expand", "expm1", "fft", "flip", "floor", "fma",
-           "focus", "free_memory", "gather", "grad", "histogram", "ifft", "imag", "inverse",
-           "irfft", "isfinite", "isnan", "layout", "lgamma", "log", "log1p", "logical_not",
-           "logsumexp", "mark", "maximum", "mean", "median", "merge", "minimum", "neg", "optimizer",
-           "pad", "poisson", "pool_max", "pool_mean", "pool_sum", "ptycho", "quantile", "real",
-           "recip", "relu", "rename", "rfft", "roll", "round", "rsqrt", "scan", "scatter",
-           "scatter_add", "schedule", "searchsorted", "sigmoid", "sign", "sin", "slice_axis",
-           "slice_step", "softplus", "solve", "solve_t", "sort", "spatial", "splat", "split",
-           "spread", "sqr", "sqrt", "stack", "stop_gradient", "tanh", "topk", "trigamma",
-           "upsample", "variance", "version", "where", "window"]
+__all__ = ["Batches", "Context", "DTYPES", "Error", "Focused", "Frame", "Graph", "Input", "Op",
+           "Param", "Place", "Plan", "Progress", "PtychoModel", "Reconstruction", "Scalar",
+           "Source", "SpatialFit", "SpatialProgress", "SplatModel", "Tensor", "Trace", "Value",
+           "abs", "abs2", "adam", "arg", "argmax", "argmin", "assign", "atan2", "axis_id", "bragg",
+           "cast", "ceil", "cholesky", "clip", "collect", "collect_max", "collect_min", "column",
+           "compact", "complex_of", "concat", "conj", "conv2d", "correlate", "cos", "count",
+           "cumsum", "custom", "digamma", "dot", "dot_triangle", "eigh", "erf", "exp", "expand",
+           "expm1", "fft", "flip", "floor", "fma", "focus", "free_memory", "gather", "grad",
+           "histogram", "ifft", "imag", "inverse", "irfft", "isfinite", "isnan", "layout", "lgamma",
+           "log", "log1p", "logical_not", "logsumexp", "mark", "maximum", "mean", "median", "merge",
+           "minimum", "neg", "op_check", "optimizer", "pad", "poisson", "pool_max", "pool_mean",
+           "pool_sum", "ptycho", "quantile", "real", "recip", "relu", "rename", "rfft", "roll",
+           "round", "rsqrt", "scan", "scatter", "scatter_add", "schedule", "searchsorted",
+           "sigmoid", "sign", "sin", "slice_axis", "slice_step", "softplus", "solve", "solve_t",
+           "sort", "spatial", "splat", "split", "spread", "sqr", "sqrt", "stack", "stop_gradient",
+           "tanh", "topk", "trigamma", "upsample", "variance", "version", "where", "window"]
 # ---- end of what is made
 
 

@@ -466,14 +466,21 @@ class Value:
         """out[..i..] = v[..index[i]..]
 
         axis: an axis of v
-        index: i32 or i64; its axes take the place of the axis, those that v has too are batches
+        index: i32, u32 or i64; its axes take the place of the axis, those that v has too are batches
+        dtypes: all; gradient: yes"""
+        ...
+    def column(self, axis: str, at: int) -> Value:
+        """Element `at` of an axis, without that axis.
+
+        axis: an axis of v
+        at: which element of the axis: from 0 to its size less one
         dtypes: all; gradient: yes"""
         ...
     def scatter_add(self, axis: Axes, index: Value, into: str) -> Value:
         """out[..index[i]..] += v[..i..]
 
         axis: the axis of the index, or several of them, outermost first
-        index: i32 or i64: where each row goes
+        index: i32, u32 or i64: where each row goes
         into: axis of the sums, declared before
         dtypes: all; gradient: yes"""
         ...
@@ -1232,7 +1239,16 @@ def gather(v: Value, axis: str, index: Value) -> Value:
     """out[..i..] = v[..index[i]..]
 
     axis: an axis of v
-    index: i32 or i64; its axes take the place of the axis, those that v has too are batches
+    index: i32, u32 or i64; its axes take the place of the axis, those that v has too are batches
+    dtypes: all; gradient: yes"""
+    ...
+
+
+def column(v: Value, axis: str, at: int) -> Value:
+    """Element `at` of an axis, without that axis.
+
+    axis: an axis of v
+    at: which element of the axis: from 0 to its size less one
     dtypes: all; gradient: yes"""
     ...
 
@@ -1241,7 +1257,7 @@ def scatter_add(v: Value, axis: Axes, index: Value, into: str) -> Value:
     """out[..index[i]..] += v[..i..]
 
     axis: the axis of the index, or several of them, outermost first
-    index: i32 or i64: where each row goes
+    index: i32, u32 or i64: where each row goes
     into: axis of the sums, declared before
     dtypes: all; gradient: yes"""
     ...
@@ -1657,6 +1673,35 @@ def schedule(kind: str, step: int, rate: float, last: float = 0.0, steps: int = 
     ...
 
 
+class Op:
+    """An operation that C code made: Op("libmine.so", "second_difference"), where the `symbol` is what
+    FTH_OP_EXPORT made (then its version is checked) or an fth_op. `where` is a path, or the address of
+    an fth_op: Op(address)."""
+    name: str
+    def __init__(self, where: Union[Path, int], symbol: Optional[str] = None) -> None: ...
+
+
+def axis_id(graph: Graph, name: str) -> int:
+    """The number of the axis `name` of `graph`, as attributes of operations hold it (fth_axis_id)."""
+    ...
+
+
+def custom(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b'', outputs: int = 1) -> Any:
+    """Add `op`, an operation of your own, to the graph of its operands `values`. `attr` are the bytes of
+    its attribute (struct.pack, bytes of a ctypes.Structure); gives a value, or a tuple of so many
+    `outputs`."""
+    ...
+
+
+def op_check(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b'', inputs: Iterable[Any] = (), seed: int = 0, cuts: int = 0, threads: int = 0, gradient: float = 0.0) -> dict[str, Any]:
+    """Try `op` on `values`, with its `attr`, in every way that a plan may use it; fathom.Error says what
+    it got wrong. It is cut at so many places (`cuts`, drawn by `seed`) and run by so many `threads`; 0 is
+    the default of each. `inputs` are arrays for the operands, None for random ones; `gradient` is how far
+    gradients may be from differences, negative: they are not compared. Gives what was tried: calls, axes,
+    joins, gradient_error."""
+    ...
+
+
 def free_memory() -> int:
     """Bytes that could be taken now without swapping."""
     ...
@@ -1959,4 +2004,4 @@ class _Spatial:
 spatial: _Spatial
 
 
-__all__ = ["Batches", "Context", "DTYPES", "Error", "Focused", "Frame", "Graph", "Input", "Param", "Place", "Plan", "Progress", "PtychoModel", "Reconstruction", "Scalar", "Source", "SpatialFit", "SpatialProgress", "SplatModel", "Tensor", "Trace", "Value", "abs", "abs2", "adam", "arg", "argmax", "argmin", "assign", "atan2", "bragg", "cast", "ceil", "cholesky", "clip", "collect", "collect_max", "collect_min", "compact", "complex_of", "concat", "conj", "conv2d", "correlate", "cos", "count", "cumsum", "digamma", "dot", "dot_triangle", "eigh", "erf", "exp", "expand", "expm1", "fft", "flip", "floor", "fma", "focus", "free_memory", "gather", "grad", "histogram", "ifft", "imag", "inverse", "irfft", "isfinite", "isnan", "layout", "lgamma", "log", "log1p", "logical_not", "logsumexp", "mark", "maximum", "mean", "median", "merge", "minimum", "neg", "optimizer", "pad", "poisson", "pool_max", "pool_mean", "pool_sum", "ptycho", "quantile", "real", "recip", "relu", "rename", "rfft", "roll", "round", "rsqrt", "scan", "scatter", "scatter_add", "schedule", "searchsorted", "sigmoid", "sign", "sin", "slice_axis", "slice_step", "softplus", "solve", "solve_t", "sort", "spatial", "splat", "split", "spread", "sqr", "sqrt", "stack", "stop_gradient", "tanh", "topk", "trigamma", "upsample", "variance", "version", "where", "window"]
+__all__ = ["Batches", "Context", "DTYPES", "Error", "Focused", "Frame", "Graph", "Input", "Op", "Param", "Place", "Plan", "Progress", "PtychoModel", "Reconstruction", "Scalar", "Source", "SpatialFit", "SpatialProgress", "SplatModel", "Tensor", "Trace", "Value", "abs", "abs2", "adam", "arg", "argmax", "argmin", "assign", "atan2", "axis_id", "bragg", "cast", "ceil", "cholesky", "clip", "collect", "collect_max", "collect_min", "column", "compact", "complex_of", "concat", "conj", "conv2d", "correlate", "cos", "count", "cumsum", "custom", "digamma", "dot", "dot_triangle", "eigh", "erf", "exp", "expand", "expm1", "fft", "flip", "floor", "fma", "focus", "free_memory", "gather", "grad", "histogram", "ifft", "imag", "inverse", "irfft", "isfinite", "isnan", "layout", "lgamma", "log", "log1p", "logical_not", "logsumexp", "mark", "maximum", "mean", "median", "merge", "minimum", "neg", "op_check", "optimizer", "pad", "poisson", "pool_max", "pool_mean", "pool_sum", "ptycho", "quantile", "real", "recip", "relu", "rename", "rfft", "roll", "round", "rsqrt", "scan", "scatter", "scatter_add", "schedule", "searchsorted", "sigmoid", "sign", "sin", "slice_axis", "slice_step", "softplus", "solve", "solve_t", "sort", "spatial", "splat", "split", "spread", "sqr", "sqrt", "stack", "stop_gradient", "tanh", "topk", "trigamma", "upsample", "variance", "version", "where", "window"]

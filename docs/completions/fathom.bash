@@ -1314,7 +1314,7 @@ _fathom() {
     'config check'*) words="--config-name --set --lenient --json --trace --quiet --help" kind=files ;;
     'config docs'*) words="--trace --help" kind=instruments ;;
     'clean '*) words="--all --dry-run --yes --trace --quiet --help" kind=folders ;;
-    'doctor '*) words="--ops --path --data-root --exp --microscope --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
+    'doctor '*) words="--ops --path --data-root --exp --microscope --calibrate --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
     'help '*) words="--trace --help" kind=commands ;;
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" kind=jobs ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --ranks --json --trace --scratch --log --help" ;;

@@ -55,6 +55,7 @@ complete -c fathom -n '__fathom_is doctor' -l path -r -F -d 'also measure the re
 complete -c fathom -n '__fathom_is doctor' -l data-root -x -a '(__fish_complete_directories)' -d 'also check an experiment in this data tree'
 complete -c fathom -n '__fathom_is doctor' -l exp -x -d 'its name'
 complete -c fathom -n '__fathom_is doctor' -l microscope -x -d 'microscope: YX1 or Keyence; default: detected'
+complete -c fathom -n '__fathom_is doctor' -l calibrate -d 'also measure the rates that plans are predicted by, and keep them'
 complete -c fathom -n '__fathom_is doctor' -l bundle -r -F -d 'also write a tar file for a bug report; it holds no secrets'
 complete -c fathom -n '__fathom_is doctor' -l memory -x -d 'memory budget: 8G, 512MiB, or a percentage of what is free, 50%'
 complete -c fathom -n '__fathom_is doctor' -l device -x -a 'auto cpu cuda' -d 'where to compute: auto, cpu, cuda or cuda:N; only auto falls back'
