@@ -380,8 +380,7 @@ static fth_status provoke_SCRATCH(fth_err *err)
     const fth_source s = {
         .kind = "zeros", .dtype = FTH_F32, .n_axes = 2, .size = {20000, 4}, .read = read_zeros};
     const fth_val x = fth_input(g, "x", FTH_F32, "row col", s);
-    /* sorted along both axes, so nothing streams: the first copy waits, unused, while others are
-     * made */
+    /* sorted along both axes, so nothing streams: a copy waits, unused, while others are made */
     const fth_val a = fth_sort(x, "row", false);
     const fth_val b = fth_sort(fth_sort(fth_neg(a), "col", true), "row", false);
     const fth_val last = fth_mul(fth_sort(b, "col", false), fth_sum(b, "row col"));
