@@ -124,7 +124,7 @@ static void fill(fth_tensor *t, const probe *pr)
 static fth_status run_often(const bench *b, fth_plan *p, const fth_sink *sink, double *seconds)
 {
     double all = 0.0;
-    *seconds = INFINITY;
+    *seconds = HUGE_VAL;
     for (int i = 0; i < MOST_RUNS && (i < RUNS || all < probe_seconds); i++) {
         const double t0 = fth__clock_seconds();
         FTH_TRY(fth_run(p, sink, NULL, NULL, b->err));
