@@ -225,7 +225,7 @@ class Errors(unittest.TestCase):
 
     def test_dtypes_of_arrays(self):
         with self.assertRaises(fathom.Error) as caught:
-            self.g.input("C", np.zeros(3, "u4"), "a")
+            self.g.input("C", np.zeros(3, "u8"), "a")
         self.assertEqual(caught.exception.status, "DTYPE_OP")
         with self.assertRaises(fathom.Error):
             self.g.input("D", np.zeros(3, ">f4"), "a")
