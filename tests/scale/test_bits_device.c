@@ -67,7 +67,8 @@ static int chain(fth_graph *g, const scale *s, fth_val *out)
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
     fth_axis(g, "row", s->rows);
     fth_axis(g, "column", s->columns);
-    const fth_val x = fth_normal(FTH_F32, "row column", zero, zero, 3);
+    /* running sums, because random numbers alone would be made where they are read */
+    const fth_val x = fth_cumsum(fth_normal(FTH_F32, "row column", zero, zero, 3), "column");
     const fth_val y = fth_uniform(FTH_F32, "row column", zero, zero, 4);
     fth_val t = fth_add(fth_mul(x, y), fth_const(g, FTH_F32, 0.5));
     t = fth_mul(fth_exp(fth_mul(fth_sqr(t), fth_const(g, FTH_F32, -0.5))), x);

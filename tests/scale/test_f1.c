@@ -98,12 +98,13 @@ typedef struct result {
     fth_plan_info info;
 } result;
 
-static void run_at(analysis *a, uint64_t bytes, int threads, result *r)
+/* `stream` is fth_limits.stream. */
+static void run_at(analysis *a, uint64_t bytes, int threads, const char *stream, result *r)
 {
     fth_err err = {0};
     fth_run_report report;
-    fth_plan *p = fth_plan_make(a->g, a->out, 2,
-                                (&(fth_limits){.memory_bytes = bytes, .threads = threads}), &err);
+    const fth_limits limits = {.memory_bytes = bytes, .threads = threads, .stream = stream};
+    fth_plan *p = fth_plan_make(a->g, a->out, 2, &limits, &err);
     OKE(p ? FTH_OK : err.status, &err);
     fth_plan_get_info(p, &r->info);
     LE_F64(r->info.peak_bytes, bytes);
@@ -128,14 +129,14 @@ TEST(a_tenth_runs_in_48_mib_with_the_same_bits)
     analysis a;
     result whole, cut, least;
     a_svgp(&a, ctx, 7366, 1000, 12);
-    run_at(&a, (uint64_t)1 << 30, 2, &whole);
+    run_at(&a, (uint64_t)1 << 30, 2, "", &whole);
     EQ_I64(whole.info.chunks, 0);
-    run_at(&a, (uint64_t)48 << 20, 2, &cut);
+    run_at(&a, (uint64_t)48 << 20, 2, NULL, &cut);
     IS_TRUE(cut.info.chunks > 1);
     EQ_U64(cut.f.hash, whole.f.hash);
     EQ_U64(cut.s.hash, whole.s.hash);
     const uint64_t bytes = a_smallest(&a, 2);
-    run_at(&a, bytes, 2, &least);
+    run_at(&a, bytes, 2, NULL, &least);
     IS_TRUE(least.info.nested > 0);
     EQ_U64(least.f.hash, whole.f.hash);
     EQ_U64(least.s.hash, whole.s.hash);

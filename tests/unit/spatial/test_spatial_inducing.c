@@ -370,11 +370,10 @@ TEST(osmfish_keeps_every_group_and_every_point)
     fth_h5 *h5 = NULL;
     OKE(fth_h5_open(&h5, b.m.mem, path, &b.err), &b.err);
     float *xy = column(h5, "/obsm/spatial", FTH_F32);
-    int32_t *code = column(h5, "/obs/ClusterName/codes", FTH_I32);
+    int8_t *code = column(h5, "/obs/ClusterName/codes", FTH_I8);
     fth_h5_close(h5);
     memcpy(b.xy, xy, 8 * 4839);
-    memcpy(b.group, code, 4 * 4839);
-    for (int64_t i = 0; i < 4839; i++) b.n[code[i]]++;
+    for (int64_t i = 0; i < 4839; i++) b.n[b.group[i] = code[i]]++;
     OKE(place(&b), &b.err);
     check_counts(&b);
     bool seen[GROUPS] = {false};
