@@ -43,14 +43,15 @@ typedef struct fth__trial {
     fth__check_cuts axis[FTH_MAX_AXES]; /* of out[0] */
     fth_axis_id sum_axis;               /* accumulated and cut; -1: none */
     fth__check_cuts sum;
-    int carry;              /* dimension of out[0] that is carried; -1: none */
-    bool views;             /* tiles are parts of the whole arrays, */
-    bool mixed;             /* or some of them are */
-    bool updates;           /* an output lies where an input lies, which therefore changes */
-    int garbage;            /* the byte that is everywhere else */
-    bool thorough;          /* more garbage around blocks, every axis by itself too */
-    int64_t most;           /* elements of garbage around a tile, along every axis */
-    int threads;            /* of `team` */
+    int carry;     /* dimension of out[0] that is carried; -1: none */
+    bool views;    /* tiles are parts of the whole arrays, */
+    bool mixed;    /* or some of them are */
+    bool updates;  /* an output lies where an input lies, which therefore changes */
+    int garbage;   /* the byte that is everywhere else */
+    bool thorough; /* more garbage around blocks, every axis by itself too, inputs in place are
+                      looked after */
+    int64_t most;  /* elements of garbage around a tile, along every axis */
+    int threads;   /* of `team` */
     fth_team *team, *crowd; /* for the kernel, and to run pieces at once; NULL: none */
     uint64_t seed;          /* of what is drawn while running */
     int64_t calls;          /* so far */
