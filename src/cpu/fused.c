@@ -277,12 +277,6 @@ char *fth__spare_slot(const fth__worker *w)
     return w->slots + (uint64_t)(w->vm->n_slots_given - 1) * w->vm->slot_bytes;
 }
 
-static char *at_input(const fth__vm *vm, const fth__spot *spot, int i)
-{
-    return (char *)vm->call->in[i].data +
-           (vm->first[i] + spot->at[i]) * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
-}
-
 static char *at_output(const fth__vm *vm, const fth__spot *spot, int o)
 {
     return (char *)vm->call->out[o].data +
@@ -372,7 +366,7 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
             bring_beyond(w, i, spot, rows, cols);
             continue;
         }
-        char *from = at_input(vm, spot, i);
+        char *from = fth__at_input(vm, spot, i);
         if (r->place == FTH__AT_SCALAR || r->place == FTH__AT_INPUT)
             w->at[i] = from;
         else if (r->place == FTH__AT_CELL)
@@ -511,7 +505,7 @@ static void run_copy(const fth__vm *vm)
                                     fth__min_i64(COPY_ROWS, n_rows - r),
                                     fth__min_i64(COPY_COLS, n_cols - c), at_output(vm, &spot, o),
                                     k < 0 ? 0 : vm->stride[to][k], vm->stride[to][vm->col_dim],
-                                    at_input(vm, &spot, i), k < 0 ? 0 : vm->stride[i][k],
+                                    fth__at_input(vm, &spot, i), k < 0 ? 0 : vm->stride[i][k],
                                     vm->stride[i][vm->col_dim]);
                 }
             }

@@ -118,6 +118,13 @@ typedef struct fth__spot {
     int64_t at[FTH__VM_ARRAYS];
 } fth__spot;
 
+/* The element of input i at a place. */
+static inline char *fth__at_input(const fth__vm *vm, const fth__spot *spot, int i)
+{
+    return (char *)vm->call->in[i].data +
+           (vm->first[i] + spot->at[i]) * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
+}
+
 /* Everything that needs no data; false: the program does not fit this machine (use the reference).
  */
 bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p);

@@ -321,7 +321,7 @@ static void extremes_along(fth__worker *w, const fth__spot *spot, int64_t rows, 
     const fth__tail *tail = &vm->tail;
     const int64_t n = vm->extent[vm->col_dim], size = fth_dtype_size(tail->from),
                   row = vm->row_dim < 0 ? 0 : vm->stride[i][vm->row_dim];
-    const char *v = (const char *)vm->call->in[i].data + spot->at[i] * size;
+    const char *v = fth__at_input(vm, spot, i);
     fth__extreme_fn *find =
         FTH_ISA_BEST(fth__extreme_loops)->row[tail->red == FTH_RED_MAX][tail->from];
     fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
@@ -352,7 +352,7 @@ static void extremes_across(const fth__vm *vm, const fth__spot *spot, int64_t co
     const fth__tail *tail = &vm->tail;
     const int64_t n = vm->extent[vm->row_dim], size = fth_dtype_size(tail->from),
                   row = vm->stride[i][vm->row_dim];
-    const char *v = (const char *)vm->call->in[i].data + spot->at[i] * size;
+    const char *v = fth__at_input(vm, spot, i);
     char *out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
     fth__extremes_fn *column =
         FTH_ISA_BEST(fth__extreme_loops)->column[tail->red == FTH_RED_MAX][tail->from];

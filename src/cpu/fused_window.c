@@ -75,8 +75,7 @@ static const void *weight_at(const windows *s, const fth__spot *spot)
 {
     const fth__vm *vm = s->vm;
     if (s->w >= vm->p->n_in) return &vm->constant[s->w - vm->p->n_in];
-    return (const char *)vm->call->in[s->w].data +
-           (vm->first[s->w] + spot->at[s->w]) * fth_dtype_size((fth_dtype)vm->p->reg_dtype[s->w]);
+    return fth__at_input(vm, spot, s->w);
 }
 
 static int64_t step_of(const fth__vm *vm, int array, bool inner)
@@ -106,14 +105,13 @@ static void add_run(windows *s, const fth__spot *spot, int64_t n, int64_t cols, 
                     bool inner, fth__strip_fn *strip, void *acc)
 {
     const fth__vm *vm = s->vm;
-    const int64_t size = fth_dtype_size((fth_dtype)vm->p->reg_dtype[s->v]);
-    const char *v = (const char *)vm->call->in[s->v].data;
+    const char *v;
     if (beyond) {
         char *slot = s->worker.slots + (uint64_t)vm->reg[s->v].slot * vm->slot_bytes;
         fth__bring_view(vm, s->v, spot, 1, cols, slot);
         v = slot;
     } else {
-        v += (vm->first[s->v] + spot->at[s->v]) * size;
+        v = fth__at_input(vm, spot, s->v);
     }
     const bool weights = s->w >= 0 && s->w < vm->p->n_in;
     const int64_t w_step = !weights ? 0 : step_of(vm, s->w, inner);

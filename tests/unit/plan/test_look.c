@@ -196,6 +196,39 @@ TEST(borders_and_ends_of_views_of_views)
     graph_free(g);
 }
 
+/* Where a program does nothing but reduce a view, loops of their own may take it: they begin where
+ * the view does, whichever axis is reduced and whatever its elements are. */
+TEST(reductions_of_views_alone)
+{
+    static const fth_red reds[] = {FTH_RED_SUM, FTH_RED_PROD, FTH_RED_MIN, FTH_RED_MAX};
+    static const char *const axes[] = {"z", "y", "x"};
+    enum { VIEWS = 6 };
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        fth_graph *g = graph("z=6 y=5 x=19 few=3 half=9 long=25 twice=38");
+        t_random r = t_random_make(21);
+        const fth_dtype t = (fth_dtype)k;
+        const fth_val v = t_noise(g, "v", t, "z y x", &r);
+        const fth_val views[VIEWS] = {
+            fth_flip(v, "z"),
+            fth_flip(v, "x"),
+            fth_slice(v, "z", 2, "few"),
+            fth_slice_step(fth_flip(v, "y"), "x", 2, 2, "half"),
+            fth_upsample(fth_slice(v, "y", 1, "few"), "x", 2, "twice"),
+            fth_pad(fth_flip(v, "z"), "x", 4, "long", 1.0),
+        };
+        for (int i = 0; i < VIEWS; i++)
+            for (int j = 0; j < 3 * 4; j++) {
+                const fth_red red = reds[j / 3];
+                const char *axis = axes[j % 3];
+                const bool order = red == FTH_RED_MIN || red == FTH_RED_MAX;
+                if (t == FTH_BOOL ? red != FTH_RED_SUM : order && fth_dtype_is_complex(t)) continue;
+                if (!fth_val_has(views[i], axis)) continue;
+                same_as_alone(fth_reduce_(FTH_HERE, red, views[i], axis));
+            }
+        graph_free(g);
+    }
+}
+
 static fth_val blur(fth_graph *g, fth_val v, fth_border border)
 {
     static const float tap[9] = {0.02f, 0.06f, 0.12f, 0.18f, 0.24f, 0.18f, 0.12f, 0.06f, 0.02f};
