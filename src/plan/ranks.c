@@ -99,26 +99,40 @@ bool fth__unit_may_join(const fth__unit *u, fth_axis_id axis)
     return false;
 }
 
-/* The grain of a sum in elements of the driver; 0: parts of any length; -1: it has none. */
-static int64_t driver_grain(const fth__sweep *l, const fth__unit *u)
+/* The driver's last chunk has the end of the axis, however long that is: no more of it than one
+ * superblock, because a rank keeps one partial for each that the driver has. */
+static bool ends_together(const fth__sweep *l, const fth__map *m, int64_t size, int64_t g)
+{
+    const int64_t grain = g * m->den / m->num, last = (l->size - 1) / grain * grain;
+    return size - (last * m->num / m->den + m->off) <= g;
+}
+
+/* The grain of a sum in elements of the driver; 0: parts of any length; -1: it has none, and *why.
+ */
+static int64_t driver_grain(const fth__sweep *l, const fth__unit *u, const char **why)
 {
     const fth_node *n = u->node;
+    *why = "is summed in one piece";
     for (int k = 0; n->op->join && k < n->n_in; k++)
         for (int d = 0; d < n->in[k].n_axes; d++) {
             const fth__map *m = &l->map[n->in[k].axis[d]];
+            const int64_t size = n->in[k].size[d];
             if (u->rel[k][d].along != FTH_ACCUMULATE || !m->in) continue;
             const int64_t g = n->op->join->grain(n, k, d);
             if (g <= 0) return g;
-            if (m->row_ptr || m->off % g != 0 || g * m->den % m->num != 0) return -1;
-            return g >= n->in[k].size[d] ? -1 : g * m->den / m->num;
+            if (m->row_ptr || m->off % g != 0 || g * m->den % m->num != 0 || g >= size) return -1;
+            if (ends_together(l, m, size, g)) return g * m->den / m->num;
+            *why = "sums an axis that goes on behind the end of the one that is cut";
+            return -1;
         }
     return -1;
 }
 
 static bool share_sum(fth__sweep *l, fth__item *it, const fth__unit *u)
 {
-    const int64_t g = driver_grain(l, u);
-    if (g < 0) return refuse(l, it, "is summed in one piece");
+    const char *why;
+    const int64_t g = driver_grain(l, u, &why);
+    if (g < 0) return refuse(l, it, why);
     it->joined = true;
     it->grain = g;
     if (g == 0) return true;

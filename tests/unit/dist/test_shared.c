@@ -363,6 +363,51 @@ TEST(what_cannot_be_shared_is_done_by_every_rank)
     t_ranks_free(found, 2, sizeof(result));
 }
 
+/* Sums over another axis than the one that is cut. */
+static int sums_of(fth_graph *g, fth_val v, const char *axis, fth_val *out)
+{
+    const fth_val wide = fth_cast(v, FTH_F64), near = fth_mul(wide, fth_const(g, FTH_F64, 1e-3));
+    out[0] = fth_sum(fth_exp(wide), axis);
+    out[1] = fth_prod(fth_add(near, fth_const(g, FTH_F64, 1.0)), axis);
+    out[2] = fth_logsumexp(wide, axis);
+    return 3;
+}
+
+/* It goes on behind the end of the one that is cut, for more than a superblock; a part from a later
+ * superblock on; one that is twice as long. */
+static int of_longer(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis(g, "other", fth_val_size(x, 0) + 9);
+    return sums_of(g, fth_pad(x, "row", 0, "other", 0.7), "other", out);
+}
+static int of_much_longer(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis(g, "other", fth_val_size(x, 0) + 1000);
+    return sums_of(g, fth_pad(x, "row", 128, "other", 0.7), "other", out);
+}
+static int of_later(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis(g, "other", fth_val_size(x, 0) - 64);
+    return sums_of(g, fth_slice(x, "row", 64, "other"), "other", out);
+}
+static int of_every_one_twice(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis(g, "other", 2 * fth_val_size(x, 0));
+    return sums_of(g, fth_upsample(x, "row", 2, "other"), "other", out);
+}
+
+TEST(sums_of_axes_beside_the_one_that_is_cut)
+{
+    static builder *const builds[] = {of_longer, of_much_longer, of_later, of_every_one_twice};
+    static const int64_t sizes[] = {2040, 2049, 2100, 4090, 4097, 20011};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 6; k++)
+            for (int count = 3; count <= 8; count += 5) {
+                job j = {.build = builds[i], .n = sizes[k], .stream = "row", .cancel_rank = -1};
+                same_everywhere(&j, count);
+            }
+}
+
 /* Much work per row, and then sums of reals in the order of the rows. */
 static int scattered(fth_graph *g, fth_val x, fth_val *out)
 {
