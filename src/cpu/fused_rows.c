@@ -107,8 +107,9 @@ fth_status fth__row_status(const fth__vm *vm)
     const char *const element = (const char *)at;
     const fth__view_axis *v = find_rows(vm, element);
     if (!v) return FTH_FAIL(vm->call->err, FTH_E_INTERNAL, "fused: an index that is nobody's");
-    return fth__index_fail_tile(v->gather, 1, &vm->call->in[v->rows], element,
-                                v->gather->in[0].axis[v->gather_dim], v->limit, vm->call->err);
+    const fth_node *gather = fth__gather_of(vm->call->node, v);
+    return fth__index_fail_tile(gather, 1, &vm->call->in[v->rows], element,
+                                gather->in[0].axis[v->gather_dim], v->limit, vm->call->err);
 }
 
 /* ---- made ----------------------------------------------------------------------------- */

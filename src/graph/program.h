@@ -31,8 +31,8 @@ enum {
 typedef struct fth__view_axis {
     double fill; /* beyond the ends, with FTH_BORDER_ZERO */
     int64_t mul, tap_mul, add, div;
-    int64_t limit; /* with `rows`: elements of the indexed axis, beyond which i is an error */
-    const fth_node *gather; /* which says so */
+    int64_t limit;  /* with `rows`: elements of the indexed axis, beyond which i is an error */
+    int64_t gather; /* with `rows`: the node that says so, by its number in the graph */
     int16_t in, dim;
     int16_t along, tap; /* axes of the space; -1: none */
     int16_t border;     /* ops/border.h */

@@ -263,18 +263,25 @@ void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile
     }
 }
 
+const fth_node *fth__gather_of(const fth_node *fused, const fth__view_axis *v)
+{
+    FTH_ASSERT(v->rows >= 0 && v->gather >= 0 && v->gather < fused->graph->n_nodes);
+    return fused->graph->node[v->gather];
+}
+
 fth_status fth__rows_fail(const fth_call *call, const fth__view_axis *v, const int64_t *place,
                           int64_t found)
 {
     const fth__program *p = call->node->attr;
-    const fth_desc *d = &v->gather->in[1];
+    const fth_node *gather = fth__gather_of(call->node, v);
+    const fth_desc *d = &gather->in[1];
     int64_t at[FTH_MAX_AXES];
     for (int k = 0; k < d->n_axes; k++) {
         const fth__view_axis *axis = fth__view_find(p, v->rows, k);
         at[k] = axis ? fth__view_raw(axis, place) : place[space_dim(p, d->axis[k])];
     }
-    return fth__index_fail_at(v->gather, 1, at, found, v->gather->in[0].axis[v->gather_dim],
-                              v->limit, call->err);
+    return fth__index_fail_at(gather, 1, at, found, gather->in[0].axis[v->gather_dim], v->limit,
+                              call->err);
 }
 
 int64_t fth__fused_in_strides(const fth__program *p, const fth_call *call, int i,

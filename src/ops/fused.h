@@ -49,6 +49,8 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
 /* Distance in elements between neighbours along each axis of the space; 0 for an axis it lacks. */
 void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
                         int64_t *stride);
+/* The gather whose rows a view of this program reads. */
+const fth_node *fth__gather_of(const fth_node *fused, const fth__view_axis *v);
 /* Rows of an operand are chosen by `found` at this place of the space, which is beyond their axis:
  * the error of the gather. */
 fth_status fth__rows_fail(const fth_call *call, const fth__view_axis *v, const int64_t *place,

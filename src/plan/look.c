@@ -110,7 +110,7 @@ static bool through_column(const fth_node *node, int64_t at, fth__look_path *pat
 
 /* Rows that an index chooses: it is read where its axes are, and so must be where those of the
  * result are read. */
-static bool through_rows(const fth_node *node, fth__look_path *path)
+static bool through_rows(const fth_node *node, int64_t number, fth__look_path *path)
 {
     fth__gather s;
     fth__view_axis axis[FTH_MAX_AXES] = {{0}};
@@ -129,7 +129,7 @@ static bool through_rows(const fth_node *node, fth__look_path *path)
     axis[s.dim] = (fth__view_axis){.mul = 1,
                                    .div = 1,
                                    .limit = node->in[0].size[s.dim],
-                                   .gather = node,
+                                   .gather = number,
                                    .gather_dim = (int16_t)s.dim,
                                    .dim = (int16_t)s.dim,
                                    .along = -1,
@@ -168,7 +168,7 @@ bool fth__look_through(const fth_plan *p, fth__look_path *path)
         if (constant &&
             !through_column(node, ((const fth__const_attr *)index->attr)->integer, path))
             return false;
-        if (!constant && !through_rows(node, path)) return false;
+        if (!constant && !through_rows(node, made_by, path)) return false;
     } else if (!fth__is_view(node) || !through_view(node, path)) {
         return false;
     }

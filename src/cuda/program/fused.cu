@@ -715,14 +715,15 @@ static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err 
 {
     const fth__view_axis *v = view_of((const fth__program *)node->attr, fault->code);
     int64_t place[FTH_MAX_AXES], left = (int64_t)fault->where;
-    if (!v || !v->gather) return FTH_FAIL(err, FTH_E_INTERNAL, "fused: an index that is nobody's");
-    const fth_desc *d = &v->gather->in[1];
+    if (!v || v->rows < 0) return FTH_FAIL(err, FTH_E_INTERNAL, "fused: an index that is nobody's");
+    const fth_node *gather = fth__gather_of(node, v);
+    const fth_desc *d = &gather->in[1];
     for (int k = d->n_axes - 1; k >= 0; k--) {
         place[k] = left % d->size[k];
         left /= d->size[k];
     }
-    return fth__index_fail_at(v->gather, 1, place, fault->value,
-                              v->gather->in[0].axis[v->gather_dim], v->limit, err);
+    return fth__index_fail_at(gather, 1, place, fault->value, gather->in[0].axis[v->gather_dim],
+                              v->limit, err);
 }
 
 FTH_CUDA_KERNEL(fused) = {

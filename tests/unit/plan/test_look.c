@@ -6,6 +6,7 @@
  */
 #include "testing/engine/op_harness.h"
 
+#include "plan/cache.h"
 #include "plan/plan.h"
 
 #include <math.h>
@@ -337,6 +338,40 @@ TEST(rows_that_only_programs_read_are_not_made)
     same_along(fth_sum(fth_sqr(some), "k"), "x");
     same_as_alone(fth_rmax(fth_slice(some, "k", 3, "few"), "few"));
     graph_free(g);
+}
+
+/* Rows of something, twice, within a megabyte. */
+static fth_val two_of_rows(fth_graph *g)
+{
+    static float data[40 * 900];
+    static int32_t row[30];
+    IS_TRUE(fth_axis(g, "y", 40) && fth_axis(g, "x", 900) && fth_axis(g, "k", 30));
+    const fth_val v = t_input(g, "v", FTH_F32, "y x", data),
+                  at = t_input(g, "row", FTH_I32, "k", row);
+    return fth_sum(fth_mul(fth_gather(fth_exp(v), "y", at), fth_sum(fth_exp(v), "y")), "k");
+}
+
+/* Nothing in the programs of a graph is of that graph alone: the same one made again, while the
+ * first is still there, has the same identity, and what was decided is found. */
+TEST(a_decision_about_rows_is_recalled_for_the_next_graph)
+{
+    const fth_limits limits = {.threads = 1, .memory_bytes = 1 << 20},
+                     other = {.threads = 1, .memory_bytes = 2 << 20};
+    fth_graph *first = graph("");
+    fth_graph *second = fth_graph_create(first->ctx);
+    fth__decision d;
+    const fth_val a = two_of_rows(first), b = two_of_rows(second);
+    fth_plan *p = planned(a, &limits);
+    EQ_I64(units_of(p, "gather"), 0);
+    IS_TRUE(fth__plan_cache_get(first->ctx->plans, p->key, &d));
+    fth_plan *q = planned(b, &limits), *r = planned(b, &other);
+    EQ_U64(q->key, p->key);
+    IS_TRUE(r->key != p->key);
+    fth_plan_destroy(r);
+    fth_plan_destroy(q);
+    fth_plan_destroy(p);
+    fth_graph_destroy(second);
+    graph_free(first);
 }
 
 /* One row of an axis, without it. */
