@@ -666,7 +666,11 @@ static bool op_fft(rg *g)
 }
 static bool op_fft2(rg *g)
 {
-    return transform(g, rg_chance(g, 40) ? 3 : 2);
+    return transform(g, 2);
+}
+static bool op_fft3(rg *g)
+{
+    return transform(g, 3);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */
@@ -774,6 +778,7 @@ const rg_op rg_ops[] = {
     {"upsample", op_upsample},
     {"fft", op_fft},
     {"fft2", op_fft2},
+    {"fft3", op_fft3},
     {"eigh", op_eigh},
     {"inverse", op_inverse},
     {"conv2d", op_conv2d},
@@ -788,5 +793,6 @@ const rg_op rg_ops[] = {
     {"own carry", rg_custom_carry},
     {"own whole", rg_custom_whole},
     {"own sum", rg_custom_sum},
+    {"own pair", rg_custom_pair},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);

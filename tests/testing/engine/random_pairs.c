@@ -84,16 +84,21 @@ static void *state_at(const fth_call *c, int k, const int64_t *index)
            place(c->node, &c->node->out[k], &c->state[k], index) * (int64_t)pair_state(c->node, k);
 }
 
-/* Visit the input with the global index of each element; `lines`: only its first along the axes. */
+/* Visit the input with the global index of each element; `lines`: only its first along the axes.
+ * Axis `along` is the outermost loop, wherever it lies in memory: the mean is taken in that order,
+ * which must not depend on where chunks end. */
 static void each(const fth_call *c, bool lines, bool across,
                  void (*visit)(const fth_call *, const int64_t *))
 {
     const fth_node *n = c->node;
     const pair_attr *a = attr_of(n);
+    const int axes = n->in[0].n_axes, outer = fth_desc_find(&n->in[0], a->along);
     int64_t i[FTH_MAX_AXES] = {0}, size[FTH_MAX_AXES];
+    int order[FTH_MAX_AXES] = {outer};
     bool any = true;
-    for (int d = 0; d < n->in[0].n_axes; d++) {
+    for (int d = 0, k = 1; d < axes; d++) {
         const fth_axis_id axis = n->in[0].axis[d];
+        if (d != outer) order[k++] = d;
         size[d] = c->in[0].extent[d];
         if (lines && (axis == a->along || (across && axis == a->across))) size[d] = 1;
         i[d] = c->in[0].origin[d];
@@ -101,12 +106,12 @@ static void each(const fth_call *c, bool lines, bool across,
     }
     while (any) {
         visit(c, i);
-        int d = n->in[0].n_axes - 1;
-        while (d >= 0 && ++i[d] == c->in[0].origin[d] + size[d]) {
-            i[d] = c->in[0].origin[d];
-            d--;
+        int k = axes - 1;
+        while (k >= 0 && ++i[order[k]] == c->in[0].origin[order[k]] + size[order[k]]) {
+            i[order[k]] = c->in[0].origin[order[k]];
+            k--;
         }
-        any = d >= 0;
+        any = k >= 0;
     }
 }
 
