@@ -79,7 +79,7 @@ static bool same_fill(const fth__view_axis *axis, int n)
     const fth__view_axis *first = NULL;
     for (int k = 0; k < n; k++) {
         if (axis[k].border != FTH__BORDER_ZERO) continue;
-        if (first && (first->fill < axis[k].fill || first->fill > axis[k].fill)) return false;
+        if (first && memcmp(&first->fill, &axis[k].fill, sizeof first->fill) != 0) return false;
         if (!first) first = &axis[k];
         if (axis[k].fill != axis[k].fill) return false; /* NaN, whose bits are not compared here */
     }

@@ -169,7 +169,8 @@ static void same_as_alone(fth_val v)
 
 TEST(borders_and_ends_of_views_of_views)
 {
-    fth_graph *g = graph("y=30 x=5000 t=5 u=4 one=1 part=4000 half=2500 twice=10000 wide=5010");
+    fth_graph *g =
+        graph("y=30 x=5000 t=5 u=4 one=1 part=4000 half=2500 twice=10000 wide=5010 more=40");
     t_random r = t_random_make(9);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r);
     for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
@@ -194,6 +195,8 @@ TEST(borders_and_ends_of_views_of_views)
     same_as_alone(fth_neg(fth_upsample(fth_slice_step(v, "x", 1, 2, "half"), "half", 2, "x")));
     same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 1.0), "y", 0, "part", 1.0)));
     same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 1.0), "y", 0, "part", 2.0)));
+    same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 0.0), "y", 1, "more", -0.0)));
+    same_as_alone(fth_neg(fth_pad(fth_pad(v, "y", 1, "more", 0.0), "x", 3, "wide", -0.0)));
     graph_free(g);
 }
 
