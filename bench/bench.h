@@ -78,7 +78,7 @@ bool bench_close(bench_program *p);
 /* ---- predicted seconds: --predict ---- */
 
 /* From now on what bench_plan planned is run against its prediction, and pairs are not. */
-void bench_predict_on(void);
+void bench_predict_on(const bench *b);
 bool bench_predicting(void);
 void bench_predict_name(const char *name);
 /* `first`: seconds of the first run. */

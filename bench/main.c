@@ -60,7 +60,7 @@ static void on_the_cpu(bench *b)
 /* Those that plan by bench_plan. */
 static void predicted(bench *b)
 {
-    bench_predict_on();
+    bench_predict_on(b);
     bench_predict(b);
     bench_elementwise(b);
     bench_filter(b);

@@ -93,46 +93,74 @@ static fth_status note(const fth_plan *p, fth__quick *q, fth_axis_id axis, const
     return FTH_OK;
 }
 
-/* Quicker, or nearly as quick with less memory. */
+/* Quicker, or nearly as quick as the quickest with less memory. */
 static bool is_better(const trial *t, const fth__quick *q)
 {
-    if (t->first * as_quick < q->first) return true;
-    return t->first <= q->first * as_quick && t->bytes < q->bytes;
+    if (t->first * as_quick < q->quickest) return true;
+    return t->first <= q->quickest * as_quick && t->bytes < q->bytes;
+}
+
+/* With the schedule of an axis at hand, whose smallest chunks take `least` bytes: its largest
+ * chunks with so much room more. *bytes: what the last ones took; 0: none were larger. */
+static fth_status try_room(fth_plan *p, const fth__quick *whole, fth_axis_id axis, uint64_t least,
+                           uint64_t room, uint64_t *bytes, fth__quick *q, fth_err *err)
+{
+    const uint64_t last = *bytes;
+    *bytes = 0;
+    if (least + room >= whole->bytes) return FTH_OK;
+    fth__plan_smallest_chunks(p);
+    FTH_TRY(fth__plan_measure(p, bytes, err));
+    FTH_TRY(fth__plan_largest_chunks(p, 0, least + room, err));
+    FTH_TRY(fth__plan_measure(p, bytes, err));
+    if (*bytes == last) return FTH_OK;
+    const trial t = look(p, *bytes);
+    if (t.first >= whole->first * worth_first || t.later >= whole->later * worth_later ||
+        *bytes >= whole->bytes)
+        return FTH_OK;
+    const bool better = is_better(&t, q);
+    if (t.first < q->quickest) q->quickest = t.first;
+    return better ? note(p, q, axis, &t, err) : FTH_OK;
+}
+
+/* The smallest chunks of one axis; *least: their bytes, 0: it cannot be cut. */
+static fth_status cut_axis(fth_plan *p, fth_axis_id axis, uint64_t *least, fth_err *err)
+{
+    const fth_axis_id axes[FTH__MAX_DEPTH] = {axis, -1};
+    *least = 0;
+    FTH_TRY(fth__plan_schedule(p, axes, err));
+    if (p->n_loops == 0) return FTH_OK;
+    fth__plan_smallest_chunks(p);
+    fth_err local = {0};
+    const fth_status s = fth__plan_measure(p, least, &local);
+    if (s == FTH_E_NO_FIT) {
+        *least = 0;
+        return FTH_OK;
+    }
+    if (s != FTH_OK && err) *err = local;
+    return s;
 }
 
 /* Chunks of one axis, from those of a core's cache up. */
 static fth_status try_axis(fth_plan *p, const fth__quick *whole, fth_axis_id axis, fth__quick *q,
                            fth_err *err)
 {
-    const fth_axis_id axes[FTH__MAX_DEPTH] = {axis, -1};
-    uint64_t bytes, last = 0;
-    FTH_TRY(fth__plan_schedule(p, axes, err));
-    if (p->n_loops == 0) return FTH_OK;
-    fth__plan_smallest_chunks(p);
-    fth_err local = {0};
-    const fth_status s = fth__plan_measure(p, &bytes, &local);
-    if (s == FTH_E_NO_FIT) return FTH_OK;
-    if (s != FTH_OK) {
-        if (err) *err = local;
-        return s;
-    }
-    const uint64_t least = bytes;
+    uint64_t least, bytes = 1;
+    FTH_TRY(cut_axis(p, axis, &least, err));
     uint64_t room =
         (uint64_t)(p->ctx->rates->of[FTH__RATE_CORE_CACHE] * 1048576.0) / 2 * (uint64_t)p->threads;
-    for (int i = 0; i < LADDER; i++, room *= 4) {
-        if (least + room >= whole->bytes) break;
-        if (i > 0) {
-            fth__plan_smallest_chunks(p);
-            FTH_TRY(fth__plan_measure(p, &bytes, err));
-        }
-        FTH_TRY(fth__plan_largest_chunks(p, 0, least + room, err));
-        FTH_TRY(fth__plan_measure(p, &bytes, err));
-        if (bytes == last) continue;
-        last = bytes;
-        const trial t = look(p, bytes);
-        if (t.first < whole->first * worth_first && t.later < whole->later * worth_later &&
-            bytes < whole->bytes && is_better(&t, q))
-            FTH_TRY(note(p, q, axis, &t, err));
+    for (int i = 0; least > 0 && bytes > 0 && i < LADDER; i++, room *= 4)
+        FTH_TRY(try_room(p, whole, axis, least, room, &bytes, q, err));
+    return FTH_OK;
+}
+
+/* Between the rungs of the ladder: halves of what was taken, as long as they are as quick. */
+static fth_status try_halves(fth_plan *p, const fth__quick *whole, fth__quick *q, fth_err *err)
+{
+    uint64_t least, last = UINT64_MAX;
+    FTH_TRY(cut_axis(p, q->axis, &least, err));
+    while (least > 0 && q->bytes < last && q->bytes / 2 > least) {
+        uint64_t bytes = last = q->bytes;
+        FTH_TRY(try_room(p, whole, q->axis, least, last / 2 - least, &bytes, q, err));
     }
     return FTH_OK;
 }
@@ -146,11 +174,13 @@ fth_status fth__plan_quicken(fth_plan *p, fth__quick *q, fth_err *err)
     q->first = whole.first;
     q->later = whole.later;
     q->bytes = whole.bytes;
+    q->quickest = whole.first;
     const double units = (double)(p->n_units + 4);
     int tries = (int)(fth__min_i64(
         MOST_AXES, (int64_t)(planning_share * whole.first / (unit_seconds * units * LADDER))));
     const int n = tries > 0 ? choose_axes(p, axis) : 0;
     for (int i = 0; i < n && i < tries; i++) FTH_TRY(try_axis(p, &whole, axis[i], q, err));
+    if (q->found) FTH_TRY(try_halves(p, &whole, q, err));
     q->tried = n > 0 && tries > 0;
     return FTH_OK;
 }

@@ -12,6 +12,7 @@ typedef struct fth__quick {
     int64_t n_chunk, cap_chunk;
     double first, later; /* predicted seconds of the first run, and of later ones */
     uint64_t bytes;      /* alive at once */
+    double quickest;     /* first run of all that were tried */
 } fth__quick;
 
 /* Whether plans are made for speed at all: on the CPU, where nothing else says how to cut. */
