@@ -22,10 +22,12 @@ enum {
 };
 
 /* A plan is only left for one that is quicker by more than predictions are good for: of one run,
- * and of the runs after it, which find the memory in place. */
-static const double worth_first = 0.97, worth_later = 1.05;
+ * and of the runs after it, which find the memory in place; those may take a little more time where
+ * a plan takes so small a part of the memory. */
+static const double worth_first = 0.97, worth_later = 1.05, worth_small = 1.1;
+enum { SMALL_PART = 10 };
 /* Arenas are compared among plans that take at most this much longer than the quickest. */
-static const double as_quick = 1.03;
+static const double as_quick = 1.05;
 /* Planning may take this share of what is predicted at most, at so many seconds for each unit of a
  * schedule that is tried. */
 static const double planning_share = 0.05, unit_seconds = 4e-6;
@@ -93,6 +95,13 @@ static fth_status note(const fth_plan *p, fth__quick *q, fth_axis_id axis, const
     return FTH_OK;
 }
 
+static bool is_worth(const trial *t, const fth__quick *whole)
+{
+    const double later = t->bytes < whole->bytes / SMALL_PART ? worth_small : worth_later;
+    return t->first < whole->first * worth_first && t->later < whole->later * later &&
+           t->bytes < whole->bytes;
+}
+
 /* Quicker, or nearly as quick as the quickest with less memory. */
 static bool is_better(const trial *t, const fth__quick *q)
 {
@@ -114,9 +123,7 @@ static fth_status try_room(fth_plan *p, const fth__quick *whole, fth_axis_id axi
     FTH_TRY(fth__plan_measure(p, bytes, err));
     if (*bytes == last) return FTH_OK;
     const trial t = look(p, *bytes);
-    if (t.first >= whole->first * worth_first || t.later >= whole->later * worth_later ||
-        *bytes >= whole->bytes)
-        return FTH_OK;
+    if (!is_worth(&t, whole)) return FTH_OK;
     const bool better = is_better(&t, q);
     if (t.first < q->quickest) q->quickest = t.first;
     return better ? note(p, q, axis, &t, err) : FTH_OK;

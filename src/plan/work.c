@@ -155,9 +155,12 @@ static double dot_seconds(const fth__rates *r, const fth_call *call)
         share = product_share(extent_of(&call->in[0], s.m.a), extent_of(&call->in[1], s.n.b),
                               extent_of(&call->in[0], s.k.a));
     } else {
-        const double k = 64.0; /* of what its products sum over, at least */
+        double k = 1.0;
+        for (int i = 0; i < attr->n_summed; i++)
+            k *= (double)n->in[0].size[fth_desc_find(&n->in[0], attr->summed[i])];
         share = product_share(256.0, 256.0, k);
-        more = program_seconds(r, n, &both->program, flops / (2.0 * k));
+        more = program_seconds(r, n, &both->program,
+                               flops / (2.0 * k + (double)both->program.n_instr + 1.0));
     }
     return fth__rate_seconds(r, product_rate(n->in[0].dtype), flops / share) + more;
 }

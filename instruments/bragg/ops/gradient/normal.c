@@ -49,7 +49,7 @@ static double flops(const fth_call *call)
 {
     const double pixels = (double)call->in[br_bar_in(call->node)].extent[0] *
                           (double)call->in[br_bar_in(call->node)].extent[1];
-    return 400.0 * br_bar_samples(call) + 2.0 * BR_PARAMS * BR_PARAMS * pixels;
+    return 250.0 * br_bar_samples(call) + 2.0 * BR_PARAMS * BR_PARAMS * pixels;
 }
 
 static void start(void *user, double *to)

@@ -34,7 +34,7 @@ static uint64_t scratch(const fth_call *call)
 
 static double flops(const fth_call *call)
 {
-    return 400.0 * br_bar_samples(call);
+    return 250.0 * br_bar_samples(call);
 }
 
 static void start(void *user, double *to)

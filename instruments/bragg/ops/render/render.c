@@ -168,9 +168,20 @@ static uint64_t scratch(const fth_call *call)
                                   (uint64_t)(call->threads > 0 ? call->threads : 1);
 }
 
+/* Of a step, as long as it takes against the other operations: a table, subpixels and wavelengths
+ * cost more than one domain after the other, and floats go in half the vectors. */
+static double step_flops(const br_scene *s)
+{
+    double n = 90.0;
+    if (s->sources > 1) n += 35.0;
+    if (s->oversample > 1) n += 180.0;
+    if (s->hkls > 0) n += s->interpolate ? 240.0 : 15.0;
+    return s->precision == BR_F32 ? 0.45 * n : n;
+}
+
 static double flops(const fth_call *call)
 {
-    return 160.0 * br_op_samples(call);
+    return step_flops(&((const br_op_attr *)call->node->attr)->scene) * br_op_samples(call);
 }
 
 /* The reference adds a double to a pixel that is 0, a float. */
