@@ -7,6 +7,8 @@
 #include "ops/dot_reduce.h"
 #include "ops/fft.h"
 #include "ops/ops.h"
+#include "ops/random.h"
+#include "ops/ranked.h"
 #include "plan/plan.h"
 #include "plan/rates.h"
 
@@ -35,8 +37,12 @@ static const heavy heavies[] = {
     {FTH_EW_MOD, true, 3.0F, 3.0F},      {FTH_EW_IDIV, true, 3.0F, 3.0F},
 };
 
-static double instr_seconds(const fth__rates *r, const fth__instr *in)
+static double instr_seconds(const fth__rates *r, const fth__program *pr, const fth__instr *in)
 {
+    if (in->op == FTH__INSTR_MAKE)
+        return pr->made[in->from].kind == FTH__MADE_INDEX
+                   ? fth__rate_seconds(r, FTH__RATE_LIGHT_F64, 1.0)
+                   : fth__rate_seconds(r, FTH__RATE_RANDOM, FTH__RANDOM_FLOPS);
     const bool wide = fth_dtype_size((fth_dtype)in->from) >= 8;
     const double times = fth_dtype_is_complex((fth_dtype)in->from) ? 3.0 : 1.0;
     double weight = 1.0;
@@ -57,7 +63,10 @@ static fth_axis_id inner_axis(const fth_desc *d)
     return -1;
 }
 
-/* An operand that does not lie as the program walks is read element by element. */
+/* An operand that does not lie as the program walks is read element by element; a few weights are
+ * soon at hand. */
+enum { FEW = 4096 };
+
 static int far_operands(const fth_node *n, const fth__program *pr)
 {
     fth_axis_id inner = -1;
@@ -65,7 +74,8 @@ static int far_operands(const fth_node *n, const fth__program *pr)
     for (int k = 0; k < pr->n_axes; k++)
         if (pr->size[k] > 1) inner = pr->axis[k];
     for (int i = 0; inner >= 0 && i < n->n_in && i < pr->n_in; i++)
-        far += fth_desc_find(&n->in[i], inner) >= 0 && inner_axis(&n->in[i]) != inner;
+        far += fth_desc_count(&n->in[i]) > FEW && fth_desc_find(&n->in[i], inner) >= 0 &&
+               inner_axis(&n->in[i]) != inner;
     return far;
 }
 
@@ -88,7 +98,7 @@ static double program_seconds(const fth__rates *r, const fth_node *n, const fth_
                               double elements)
 {
     double each = 0.0;
-    for (int i = 0; i < pr->n_instr; i++) each += instr_seconds(r, &pr->instr[i]);
+    for (int i = 0; i < pr->n_instr; i++) each += instr_seconds(r, pr, &pr->instr[i]);
     if (pr->tail_dim >= 0) each += tail_seconds(r, pr);
     each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr));
     return each * elements;
@@ -107,8 +117,9 @@ static double lines(const fth_call *call, const fth__program *pr, double element
 static double fused_seconds(const fth__rates *r, const fth_call *call)
 {
     const fth__program *pr = call->node->attr;
-    const double ops = (double)(pr->n_instr + (pr->tail_dim >= 0));
-    double elements = 1.0;
+    double ops = (double)(pr->n_instr + (pr->tail_dim >= 0)), elements = 1.0;
+    for (int i = 0; i < pr->n_made; i++)
+        if (pr->made[i].kind != FTH__MADE_INDEX) ops += FTH__RANDOM_FLOPS;
     if (ops > 0.0)
         elements = call->node->op->flops(call) / ops;
     else
@@ -174,39 +185,76 @@ static double solve_seconds(const fth__rates *r, const fth_call *call, double fl
 
 /* ---- the rest: a rate for each operation ---- */
 
-/* Longer lines than this are sorted by digits: as much for each element whatever the length. */
+/* Longer lines than this are sorted by digits: as much for each byte of an element whatever the
+ * length, and a table of counts for each line. Lines along another axis than the last are brought
+ * and taken back. */
 static double sort_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
-    enum { SHORT = 256, BY_DIGITS = 58 };
-    const double elements = fth__flops_in0(call),
-                 wide = is_wide(call->node->in[0].dtype) ? 1.5 : 1.0;
-    if (elements > 0.0 && flops / elements > log2(SHORT) + 1.5) flops = BY_DIGITS * elements;
-    return fth__rate_seconds(r, FTH__RATE_SORT, flops * wide);
+    enum { SHORT = 256, OF_A_BYTE = 8, OF_A_TABLE = 3300 };
+    const fth_desc *in = &call->node->in[0];
+    const double elements = fth__flops_in0(call), bytes = (double)fth_dtype_size(in->dtype);
+    const int dim = fth_desc_find(in, ((const fth__axis_attr *)call->node->attr)->axis);
+    const double n = dim >= 0 ? (double)call->in[0].extent[dim] : 1.0;
+    if (n > SHORT)
+        flops = bytes * (OF_A_BYTE * elements + OF_A_TABLE * elements / n);
+    else if (is_wide(in->dtype))
+        flops *= 1.5;
+    const double moves = dim >= 0 && dim < in->n_axes - 1 ? 2.0 * elements : 0.0;
+    return fth__rate_seconds(r, FTH__RATE_SORT, flops) +
+           fth__rate_seconds(r, FTH__RATE_MOVE, moves);
 }
 
 /* Lines of many vectors, and what each line costs beside them. */
 static double argreduce_seconds(const fth__rates *r, const fth_call *call)
 {
-    enum { OF_A_LINE = 15, VECTORS = 3 };
+    enum { OF_A_LINE = 15, OF_A_WIDE_LINE = 8, VECTORS = 3 };
     const double elements = fth__flops_in0(call),
                  item = (double)fth_dtype_size(call->node->in[0].dtype);
     double lines = 1.0;
     for (int d = 0; d < call->node->out[0].n_axes; d++) lines *= (double)call->out[0].extent[d];
     return fth__rate_seconds(r, FTH__RATE_REDUCE, elements * item / (4.0 * VECTORS)) +
-           fth__rate_seconds(r, FTH__RATE_LOOP, OF_A_LINE * lines);
+           fth__rate_seconds(r, FTH__RATE_LOOP, (item >= 8.0 ? OF_A_WIDE_LINE : OF_A_LINE) * lines);
 }
 
-/* Small images stay in the nearest cache. */
-static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
+/* Small images stay in the nearest cache, and are read as they lie. */
+static bool is_small_image(const fth_node *n)
 {
     enum { SMALL_IMAGE = 4096 };
-    const double elements = fth__flops_in0(call);
-    const bool image = ((const fth__fft_attr *)call->node->attr)->n > 1;
-    const double small =
-        image && elements > 0.0 && flops / elements <= 5.0 * log2(SMALL_IMAGE) ? 0.65 : 1.0;
-    const fth__rate_id id =
-        is_wide(call->node->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32;
-    return fth__rate_seconds(r, id, small * flops);
+    double points = 1.0;
+    fth__fft_axis axis[FTH__FFT_AXES];
+    const int axes = ((const fth__fft_attr *)n->attr)->n;
+    fth__fft_axes(n, axis);
+    for (int i = 0; i < axes; i++) points *= (double)axis[i].points;
+    return axes > 1 && points <= SMALL_IMAGE;
+}
+
+static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
+{
+    const fth_node *n = call->node;
+    const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
+    const double times = (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0);
+    return fth__rate_seconds(r, is_wide(n->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32,
+                             times * flops);
+}
+
+/* Along another axis than the last a line is walked in strides. */
+static double scan_seconds(const fth__rates *r, const fth_call *call, double flops)
+{
+    const fth_desc *in = &call->node->in[0];
+    const int dim = fth_desc_find(in, ((const fth__scan_attr *)call->node->attr)->axis);
+    return fth__rate_seconds(r, FTH__RATE_LOOP, flops * (dim < in->n_axes - 1 ? 10.0 : 1.3));
+}
+
+/* Longer lines are selected from by digits. */
+static double ranked_seconds(const fth__rates *r, const fth_call *call, double flops)
+{
+    enum { SHORT = 256 };
+    const fth_desc *in = &call->node->in[0];
+    const int dim = fth_desc_find(in, ((const fth__ranked_attr *)call->node->attr)->axis);
+    const double each = dim >= 0 && call->in[0].extent[dim] > SHORT ? 0.5 : 0.95;
+    const double moves = dim >= 0 && dim < in->n_axes - 1 ? 2.0 * flops : 0.0;
+    return fth__rate_seconds(r, FTH__RATE_LOOP, each * flops) +
+           fth__rate_seconds(r, FTH__RATE_MOVE, moves);
 }
 
 typedef struct class_of {
@@ -229,6 +277,8 @@ static const class_of classes[] = {
     {&fth__op_index, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_expand, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_spread, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
+    {&fth__op_scatter, FTH__RATE_LOOP, FTH__RATE_LOOP, 7.0},
+    {&fth__op_collect_extreme, FTH__RATE_LOOP, FTH__RATE_LOOP, 2.3},
     {&fth__op_reduce, FTH__RATE_REDUCE, FTH__RATE_REDUCE, 1.0},
 };
 
@@ -262,7 +312,7 @@ bool fth__unit_strides(const fth__unit *u)
 {
     const fth_node *n = u->node;
     const fth__program *pr = n->attr;
-    if (n->op == &fth__op_fft) return ((const fth__fft_attr *)n->attr)->n > 1;
+    if (n->op == &fth__op_fft) return ((const fth__fft_attr *)n->attr)->n > 1 && !is_small_image(n);
     if (n->op != &fth__op_fused) return false;
     if (far_operands(n, pr) > 0) return true;
     int inner = -1;
@@ -282,6 +332,8 @@ double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *
     if (op == &fth__op_cholesky || op == &fth__op_solve) return solve_seconds(r, call, flops);
     if (op == &fth__op_fft) return fft_seconds(r, call, flops);
     if (op == &fth__op_argreduce) return argreduce_seconds(r, call);
+    if (op == &fth__op_scan) return scan_seconds(r, call, flops);
+    if (op == &fth__op_ranked) return ranked_seconds(r, call, flops);
     if (op == &fth__op_sort) return sort_seconds(r, call, flops);
     return class_seconds(r, call, flops);
 }

@@ -59,7 +59,7 @@ double sp_poisson_flops(const fth_call *call)
     const fth_node *n = call->node;
     const double share = (double)call->in[SP_IN_PHI].extent[sp_poisson_cell_dim(n)] /
                          (double)(n->in[SP_IN_PHI].size[sp_poisson_cell_dim(n)] + 1);
-    return 4.0 * share * (double)n->in[SP_IN_VALUE].size[0] * (double)n->in[SP_IN_W].size[1] *
+    return 13.0 * share * (double)n->in[SP_IN_VALUE].size[0] * (double)n->in[SP_IN_W].size[1] *
            (double)sp_poisson_draws(n);
 }
 
