@@ -1,7 +1,8 @@
 /* pool.c - an axis in blocks of `factor` elements: their sum, mean, smallest or largest.
  *
- * Smallest and largest have a second output, the position of what was chosen (the first of equals;
- * NaN wins), because that is where the gradient goes.
+ * Smallest and largest have a second output, the place within its block of what was chosen (the
+ * first of equals; NaN wins), because that is where the gradient goes. It waits for the gradient,
+ * so it is as narrow as blocks allow: mostly one byte.
  */
 #include "base/assert.h"
 #include "base/checked.h"
@@ -20,6 +21,11 @@ static int dim_of(const fth_node *node)
 static bool chooses(const fth__pool_attr *attr)
 {
     return attr->red == FTH_RED_MIN || attr->red == FTH_RED_MAX;
+}
+
+static fth_dtype place_dtype(const fth__pool_attr *attr)
+{
+    return attr->factor <= UINT8_MAX + 1 ? FTH_U8 : attr->factor <= INT32_MAX ? FTH_I32 : FTH_I64;
 }
 
 static fth_status check_attr(const fth_node *node, int dim, fth_err *err)
@@ -56,7 +62,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     node->n_out = chooses(attr) ? 2 : 1;
     node->out[0] = node->out[1] = d;
-    node->out[1].dtype = FTH_I64;
+    node->out[1].dtype = place_dtype(attr);
     return FTH_OK;
 }
 
@@ -70,7 +76,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
-/* Results of a run of neighbours, and for min and max the position inside each block. */
+/* Results of a run of neighbours, and for min and max the place within each block. */
 typedef struct acc {
     fth__run value;
     int64_t where[FTH__RUN];
@@ -126,6 +132,13 @@ static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, i
     if (attr->mean) divide(a, n, kind, (double)attr->factor);
 }
 
+static void store_places(fth_dtype t, void *to, int64_t at, int64_t n, const int64_t *where)
+{
+    for (int64_t i = 0; t == FTH_U8 && i < n; i++) ((uint8_t *)to)[at + i] = (uint8_t)where[i];
+    for (int64_t i = 0; t == FTH_I32 && i < n; i++) ((int32_t *)to)[at + i] = (int32_t)where[i];
+    for (int64_t i = 0; t == FTH_I64 && i < n; i++) ((int64_t *)to)[at + i] = where[i];
+}
+
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
@@ -155,13 +168,27 @@ static fth_status run(const fth_call *call)
             if (out->data)
                 fth__store_run(node->out[0].dtype, (char *)out->data + (l.at[0] + lo) * out_size,
                                out_size, n, &a.value);
-            if (!chooses(attr) || !at->data) continue;
-            for (int64_t i = 0; i < n; i++) {
-                const int64_t block = out->origin[dim] + (dim == last ? lo + i : l.index[dim]);
-                ((int64_t *)at->data)[l.at[2] + lo + i] = block * attr->factor + a.where[i];
-            }
+            if (chooses(attr) && at->data)
+                store_places(node->out[1].dtype, at->data, l.at[2] + lo, n, a.where);
         }
     return FTH_OK;
+}
+
+/* Which elements were chosen. Places become positions where they are compared: as such they are
+ * never kept. */
+static fth_val chosen(const fth_node *node)
+{
+    const fth__pool_attr *attr = node->attr;
+    const fth_site site = node->site;
+    const char *axis = fth_axis_name(node->graph, attr->axis),
+               *into = fth_axis_name(node->graph, attr->into);
+    const fth_val block =
+        fth__map2(site, FTH_EW_MUL, fth_index_(node->graph, site, into),
+                  fth_const_(node->graph, site, FTH_I64, (double)attr->factor, 0.0));
+    const fth_val first = fth_upsample_(site, block, into, attr->factor, axis),
+                  place = fth_upsample_(site, node->out_val[1], into, attr->factor, axis);
+    const fth_val position = fth__map2(site, FTH_EW_ADD, fth_cast_(site, place, FTH_I64), first);
+    return fth__at_position(site, position, attr->axis, &node->in[0]);
 }
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
@@ -177,11 +204,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         in_bar[0] =
             fth__map2(site, FTH_EW_DIV, g,
                       fth_const_(node->graph, site, node->out[0].dtype, (double)attr->factor, 0.0));
-    if (chooses(attr)) {
-        const fth_val position = fth_upsample_(site, node->out_val[1], into, attr->factor, axis);
-        const fth_val mask = fth__at_position(site, position, attr->axis, &node->in[0]);
-        in_bar[0] = fth__keep_where(site, mask, g, &node->in[0]);
-    }
+    if (chooses(attr)) in_bar[0] = fth__keep_where(site, chosen(node), g, &node->in[0]);
     return FTH_OK;
 }
 

@@ -20,14 +20,14 @@ static __device__ void divide(int64_t *, double)
 {
 }
 
-/* Places in out[0], the operand, out[1], and along the axis of blocks. */
+/* Places in out[0], the operand and out[1]. */
 template <int DTYPE>
 static __global__ void
-add(const fth__places<4> __grid_constant__ w, typename fth__elem<fth__sum_of<DTYPE>()>::type *out,
+add(const fth__places<3> __grid_constant__ w, typename fth__elem<fth__sum_of<DTYPE>()>::type *out,
     const typename fth__elem<DTYPE>::type *in, int64_t step, int64_t factor, bool mean)
 {
     for (FTH__EACH_PLACE(w, i)) {
-        int64_t at[4];
+        int64_t at[3];
         fth__place_at(w, i, at);
         typename fth__elem<DTYPE>::wide sum = {};
         for (int64_t k = 0; k < factor; k++)
@@ -37,16 +37,32 @@ add(const fth__places<4> __grid_constant__ w, typename fth__elem<fth__sum_of<DTY
     }
 }
 
+/* Of what was chosen within the blocks: bytes, or wider where blocks are longer. */
+typedef struct places {
+    void *data; /* NULL: not wanted */
+    fth_dtype dtype;
+} places;
+
+static __device__ void put_place(const places &to, int64_t at, int64_t k)
+{
+    if (to.dtype == FTH_U8)
+        ((uint8_t *)to.data)[at] = (uint8_t)k;
+    else if (to.dtype == FTH_I32)
+        ((int32_t *)to.data)[at] = (int32_t)k;
+    else
+        ((int64_t *)to.data)[at] = k;
+}
+
 /* The first of equals; NaN wins. */
 template <int DTYPE>
-static __global__ void choose(const fth__places<4> __grid_constant__ w,
-                              typename fth__elem<DTYPE>::type *out, int64_t *where,
+static __global__ void choose(const fth__places<3> __grid_constant__ w,
+                              typename fth__elem<DTYPE>::type *out, places where,
                               const typename fth__elem<DTYPE>::type *in, int64_t step,
-                              int64_t factor, int64_t first, bool largest)
+                              int64_t factor, int64_t base, bool largest)
 {
     typedef typename fth__elem<DTYPE>::wide wide;
     for (FTH__EACH_PLACE(w, i)) {
-        int64_t at[4], best_k = 0;
+        int64_t at[3], best_k = 0;
         fth__place_at(w, i, at);
         auto chosen = in[at[1]];
         wide best = fth__elem<DTYPE>::get(chosen);
@@ -59,22 +75,20 @@ static __global__ void choose(const fth__places<4> __grid_constant__ w,
             best_k = k;
         }
         if (out) out[at[0]] = chosen;
-        if (where) where[at[2]] = (first + at[3]) * factor + best_k;
+        if (where.data) put_place(where, base + at[2], best_k);
     }
 }
 
-static fth__space<4> space_of(const fth_call *call, int dim, int64_t factor)
+static fth__space<3> space_of(const fth_call *call, int dim, int64_t factor)
 {
     const fth_tile *in = &call->in[0], *out = &call->out[0], *at = &call->out[1];
     const bool two = call->node->n_out == 2;
-    fth__space<4> s;
+    fth__space<3> s;
     for (int i = 0; i < call->node->in[0].n_axes; i++) {
         const int64_t per = i == dim ? factor : 1;
-        s.add(out->extent[i], out->stride[i], in->stride[i] * per, two ? at->stride[i] : 0,
-              i == dim ? 1 : 0);
+        s.add(out->extent[i], out->stride[i], in->stride[i] * per, two ? at->stride[i] : 0);
         s.base[1] += (out->origin[i] * per - in->origin[i]) * in->stride[i];
     }
-    s.base[3] = out->origin[dim];
     return s;
 }
 
@@ -85,7 +99,7 @@ template <int DTYPE> static void queue_add(const fth_call *call)
     const fth__pool_attr *attr = (const fth__pool_attr *)call->node->attr;
     const int dim = fth_desc_find(&call->node->in[0], attr->axis);
     fth__space_each(space_of(call, dim, attr->factor),
-                    [&](const fth__places<4> &w, const int64_t *base) {
+                    [&](const fth__places<3> &w, const int64_t *base) {
                         FTH_LAUNCH((add<DTYPE>), fth__place_blocks(w.count, 2), FTH__SPACE_THREADS,
                                    fth_cuda_stream(call), w, (sum *)call->out[0].data + base[0],
                                    (const type *)call->in[0].data + base[1],
@@ -99,13 +113,13 @@ template <int DTYPE> static void queue_choose(const fth_call *call)
     const fth__pool_attr *attr = (const fth__pool_attr *)call->node->attr;
     const int dim = fth_desc_find(&call->node->in[0], attr->axis);
     type *out = (type *)call->out[0].data;
-    int64_t *where = (int64_t *)call->out[1].data;
+    const places where = {call->out[1].data, call->node->out[1].dtype};
     fth__space_each(
-        space_of(call, dim, attr->factor), [&](const fth__places<4> &w, const int64_t *base) {
+        space_of(call, dim, attr->factor), [&](const fth__places<3> &w, const int64_t *base) {
             FTH_LAUNCH((choose<DTYPE>), fth__place_blocks(w.count, 2), FTH__SPACE_THREADS,
-                       fth_cuda_stream(call), w, out ? out + base[0] : NULL,
-                       where ? where + base[2] : NULL, (const type *)call->in[0].data + base[1],
-                       call->in[0].stride[dim], attr->factor, base[3], attr->red == FTH_RED_MAX);
+                       fth_cuda_stream(call), w, out ? out + base[0] : NULL, where,
+                       (const type *)call->in[0].data + base[1], call->in[0].stride[dim],
+                       attr->factor, base[2], attr->red == FTH_RED_MAX);
         });
 }
 
