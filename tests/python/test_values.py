@@ -85,6 +85,9 @@ class Elementwise(unittest.TestCase):
         self.check(x.clip(0.5, 2), np.clip(a, 0.5, 2))
         self.check(x.clip(1, math.inf), np.maximum(a, 1))
         self.check(x.stop_gradient(), a)
+        self.check(x.roll("i", 2), np.roll(a, 2))
+        self.check(x.roll("i", -1), np.roll(a, -1))
+        self.check(x.column("i", 3), a[3])
 
     def test_complex(self):
         a, b = RNG.normal(size=30), RNG.normal(size=30)
