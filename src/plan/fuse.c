@@ -56,13 +56,20 @@ typedef enum readers {
     OUTSIDE
 } readers;
 
+/* A mask that is made early goes with what it compares, where it is a result like any other. */
+static bool takes_mask(const fth__fuser *f, const fth__group *gr, int node)
+{
+    return f->early[node] && gr->root < node && !fth__fuse_tail(f->g->node[gr->root]) &&
+           same_order(&f->g->node[node]->out[0], &gr->space);
+}
+
 /* Who reads a value besides the group. A value may have very many readers and a group has few, so
  * the first one outside ends the search. */
 static readers who_reads(const fth__fuser *f, const fth__group *gr, uint32_t v)
 {
     readers found = f->is_out[v] ? AT_END : INSIDE;
     for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
-        if (fth__in_group(gr, f->reader[r])) continue;
+        if (fth__in_group(gr, f->reader[r]) || takes_mask(f, gr, f->reader[r])) continue;
         if (f->g->node[f->reader[r]]->op != &fth__op_assign) return OUTSIDE;
         found = AT_END;
     }
@@ -105,26 +112,33 @@ static void insert_member(fth__group *gr, int node)
     gr->member[i] = node;
 }
 
-static void remove_member(fth__group *gr, int node)
-{
-    int w = 0;
-    for (int i = 0; i < gr->n; i++)
-        if (gr->member[i] != node) gr->member[w++] = gr->member[i];
-    gr->n = w;
-}
-
 static bool may_join(const fth__fuser *f, const fth__group *gr, int node)
 {
     const fth_node *n = f->g->node[node];
-    if (!is_body(n) || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space)) return false;
+    if (!is_body(n) || f->early[node] || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space))
+        return false;
     const readers who = who_reads(f, gr, n->out_val[0].id);
     const bool tail = fth__fuse_tail(f->g->node[gr->root]);
     return who == INSIDE || (who == AT_END && !tail && same_order(&n->out[0], &gr->space));
 }
 
+/* A node and the masks of its result, or none of them. */
+static bool take_in(const fth__fuser *f, fth__group *gr, int node)
+{
+    const fth__group before = *gr;
+    const uint32_t v = f->g->node[node]->out_val[0].id;
+    if (node != gr->root) insert_member(gr, node);
+    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++)
+        if (takes_mask(f, gr, f->reader[r]) && !fth__in_group(gr, f->reader[r]))
+            insert_member(gr, f->reader[r]);
+    if (fits_program(f, gr)) return true;
+    *gr = before;
+    return false;
+}
+
 static void grow(const fth__fuser *f, fth__group *gr)
 {
-    const int most = (int)(sizeof gr->member / sizeof gr->member[0]);
+    const int most = (int)(sizeof gr->member / sizeof gr->member[0]) - FTH__MASKS;
     for (bool more = true; more;) {
         more = false;
         for (int i = gr->n - 1; i >= 0 && gr->n < most; i--) {
@@ -132,11 +146,7 @@ static void grow(const fth__fuser *f, fth__group *gr)
             for (int k = 0; k < n->n_in && gr->n < most; k++) {
                 const int from = (int)f->g->value[n->in_val[k].id].node;
                 if (fth__in_group(gr, from) || !may_join(f, gr, from)) continue;
-                insert_member(gr, from);
-                if (fits_program(f, gr))
-                    more = true;
-                else
-                    remove_member(gr, from);
+                more |= take_in(f, gr, from);
             }
         }
     }
@@ -350,18 +360,26 @@ static void write_code(coder *c)
     }
 }
 
+static void add_output(coder *c, const fth_node *n, int16_t reg)
+{
+    fth_node *node = c->node;
+    FTH_ASSERT(node->n_out < FTH_PROGRAM_OUTS && reg >= 0);
+    node->out[node->n_out] = n->out[0];
+    node->out_val[node->n_out] = n->out_val[0];
+    c->pr->out_reg[node->n_out++] = reg;
+}
+
+/* The root is output 0. */
 static void write_outputs(coder *c)
 {
     const fth__fuser *f = c->f;
     const fth_node *root = f->g->node[c->gr->root];
     fth_node *node = c->node;
-    for (int i = c->gr->n - 1; i >= 0; i--) { /* the root is last and becomes output 0 */
+    add_output(c, root, member_reg(c, c->gr->root));
+    for (int i = c->gr->n - 1; i >= 0; i--) {
         const fth_node *n = f->g->node[c->gr->member[i]];
-        if (n != root && who_reads(f, c->gr, n->out_val[0].id) == INSIDE) continue;
-        FTH_ASSERT(node->n_out < FTH_PROGRAM_OUTS && c->reg[i] >= 0);
-        node->out[node->n_out] = n->out[0];
-        node->out_val[node->n_out] = n->out_val[0];
-        c->pr->out_reg[node->n_out++] = c->reg[i];
+        if (n != root && who_reads(f, c->gr, n->out_val[0].id) != INSIDE)
+            add_output(c, n, c->reg[i]);
     }
     FTH_ASSERT(node->n_out >= 1 && node->out_val[0].id == root->out_val[0].id);
     c->pr->n_out = node->n_out;
@@ -550,6 +568,7 @@ static void make_group(const fth__fuser *f, int root, fth__group *gr)
     gr->member[0] = root;
     gr->space = space_of(f, root, gr->inner);
     if (gr->inner >= 0) insert_member(gr, gr->inner);
+    (void)take_in(f, gr, root);
     grow(f, gr);
 }
 
@@ -623,7 +642,8 @@ static void find_groups(fth__fuser *f)
     find_views(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || fth__fuse_tail(n))) continue;
+        if (!f->needed[k] || f->early[k] || f->group[k] >= 0 || !(is_body(n) || fth__fuse_tail(n)))
+            continue;
         make_group(f, (int)k, &gr);
         f->inner[k] = gr.inner;
         for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
@@ -679,6 +699,7 @@ static fth_status find_readers(fth__fuser *f, fth_err *err)
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->next, (void **)&f->next, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->inner, (void **)&f->inner, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->is_view, (void **)&f->is_view, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->early, (void **)&f->early, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_read, (void **)&f->is_read, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
     FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
@@ -701,6 +722,7 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     const fth__fuse_nodes g = {p->node, p->graph->value, p->graph->n_nodes, p->graph->n_values};
     fth__fuser f = {.p = p, .g = &g, .needed = needed};
     fth_status s = find_readers(&f, err);
+    if (s == FTH_OK && !p->limits.no_fuse) s = fth__fuse_find_masks(&f, err);
     if (s == FTH_OK) s = add_units(&f, err);
     fth__heap_free(p->mem, f.group);
     fth__heap_free(p->mem, f.product);
@@ -708,6 +730,7 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     fth__heap_free(p->mem, f.next);
     fth__heap_free(p->mem, f.inner);
     fth__heap_free(p->mem, f.is_view);
+    fth__heap_free(p->mem, f.early);
     fth__heap_free(p->mem, f.is_read);
     fth__heap_free(p->mem, f.is_out);
     fth__heap_free(p->mem, f.first);

@@ -19,6 +19,7 @@ typedef struct fth__fuser {
     const fth__fuse_nodes *g;
     const bool *needed;
     int *group;     /* per node: index of the group's last node; -1: none yet */
+    bool *early;    /* per node: a comparison that is made with what it compares (masks.c) */
     bool *is_out;   /* per value */
     int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
     int *reader;
@@ -76,6 +77,11 @@ static inline bool fth__in_group(const fth__group *gr, int node)
         if (gr->member[i] == node) return true;
     return false;
 }
+
+enum { FTH__MASKS = 3 }; /* of one value, so that a program has room for them */
+
+/* ---- masks.c: comparisons to make early ---- */
+fth_status fth__fuse_find_masks(fth__fuser *f, fth_err *err);
 
 /* What the operands of the group leave room for, each as an input of its own. */
 fth__fuse_room fth__fuse_room_of(const fth__fuser *f, const fth__group *gr, uint32_t leading);

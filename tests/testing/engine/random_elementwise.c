@@ -195,3 +195,19 @@ bool rg_clip(rg *g)
     return rg_add(g, fth_clip(rg_val(g, x), ends == 0 ? -HUGE_VAL : lo, ends == 1 ? HUGE_VAL : hi),
                   true, g->value[x].bound + 3.0, 1, &x, "clip %g %g", lo, hi);
 }
+
+/* Added to what it is made of, a bounded value is nothing but its slope for gradients: a mask. */
+bool rg_bounded(rg *g)
+{
+    const int x = rg_want(g, RG_REAL, false);
+    if (x < 0 || !rg_room(g, 4.0 * (double)rg_count(rg_val(g, x)))) return false;
+    const fth_val v = rg_val(g, x), at = fth_const(v.graph, fth_val_dtype(v), 0.25);
+    const int how = (int)rg_int(g, 0, 3);
+    const fth_val moved = fth_sub(v, at);
+    const fth_val bounded = how == 0   ? fth_relu(moved)
+                            : how == 1 ? fth_clip(moved, -0.5, 0.5)
+                            : how == 2 ? fth_min(moved, at)
+                                       : fth_max(at, moved);
+    return rg_add(g, fth_add(v, bounded), true, 2.0 * g->value[x].bound + 1.0, 1, &x,
+                  "bounded and added %d", how);
+}

@@ -170,6 +170,7 @@ extern const rg_op rg_ops[];
 extern const int rg_n_ops;
 bool rg_elementwise(rg *g, fth_ew op);
 bool rg_clip(rg *g);
+bool rg_bounded(rg *g);
 /* Value x over this axis, and now and then over another too. */
 bool rg_reduce_over(rg *g, fth_red red, int x, const char *axis);
 /* random_draws.c */

@@ -729,6 +729,7 @@ static bool op_conv2d(rg *g)
 const rg_op rg_ops[] = {
     {"cast", op_cast},
     {"clip", rg_clip},
+    {"bounded", rg_bounded},
     {"spread", rg_spread},
     {"collect", rg_collect},
     {"collect_extreme", rg_collect_extreme},

@@ -7,14 +7,6 @@
 
 #include <math.h>
 
-static fth_plan *plan_of(fth_val v)
-{
-    fth_err err = {0};
-    fth_plan *p = fth_plan_make(v.graph, &v, 1, NULL, &err);
-    if (!p) OKE(err.status, &err);
-    return p;
-}
-
 /* ---- pools ---- */
 
 /* Numbers with many equal neighbours, and some NaN. */
@@ -85,7 +77,9 @@ TEST(a_pool_keeps_a_byte_for_its_gradient)
     fth_val v = steps(&s, waves(&s, "x")), gradient;
     const fth_val top = fth_pool_max(v, "row", 4, "block");
     OK(fth_grad(fth_sum(fth_sum(fth_sqr(top), "block"), "col"), 1, &v, &gradient));
-    fth_plan *p = plan_of(gradient);
+    fth_err err = {0};
+    fth_plan *p = fth_plan_make(s.g, &gradient, 1, NULL, &err);
+    if (!p) OKE(err.status, &err);
     uint64_t places = 0;
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const fth__buf *b = &p->buf[i];
@@ -96,4 +90,177 @@ TEST(a_pool_keeps_a_byte_for_its_gradient)
     EQ_U64(places, (uint64_t)ROWS / 4 * COLS);
     fth_plan_destroy(p);
     close_stage(&s);
+}
+
+/* ---- masks ---- */
+
+/* Bytes of values of a dtype with so many axes at least. */
+static uint64_t kept_as(const fth_plan *p, fth_dtype t, int n_axes)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind == FTH__BUF_ARENA && b->desc.dtype == t && b->desc.n_axes >= n_axes)
+            sum += b->bytes;
+    }
+    return sum;
+}
+
+static fth_val weights(stage *s, int layer)
+{
+    char name[16];
+    snprintf(name, sizeof name, "w%d", layer);
+    const fth_source own = {.kind = "waves",
+                            .self = s,
+                            .dtype = FTH_F32,
+                            .n_axes = 2,
+                            .size = {COLS, COLS},
+                            .read = read_waves};
+    return fth_input(s->g, name, FTH_F32, "col col2", own);
+}
+
+/* Layers that add what they find to what they were given: a sum needs no operand for its gradient,
+ * so only the slope of relu would keep its result. */
+static void residual(stage *s, int layers, fth_val *gradient)
+{
+    fth_axis_like(s->g, "col2", "col");
+    fth_val v = waves(s, "x"), w[8];
+    for (int i = 0; i < layers; i++) {
+        w[i] = weights(s, i);
+        const fth_val y = fth_rename(fth_dot(w[i], v, "col"), "col2", "col");
+        v = fth_add(v, fth_relu(y));
+    }
+    OK(fth_grad(fth_sum(fth_sum(fth_sqr(v), "row"), "col"), layers, w, gradient));
+}
+
+/* The masks of a plan of everything at once. */
+static uint64_t masks_of(stage *s, const fth_val *outs, int n, fth_plan_info *info)
+{
+    fth_err err = {0};
+    const fth_limits limits = {.stream = ""};
+    fth_plan *p = fth_plan_make(s->g, outs, n, &limits, &err);
+    if (!p) OKE(err.status, &err);
+    if (info) fth_plan_get_info(p, info);
+    const uint64_t bytes = kept_as(p, FTH_BOOL, 2);
+    fth_plan_destroy(p);
+    return bytes;
+}
+
+/* The bits of everything at once in pieces, and in as little as will do. */
+static void same_everywhere(stage *s, fth_val v)
+{
+    fth_plan_info info;
+    same_at(s, v, (fth_limits){.stream = "row"}, &info);
+    same_at(s, v, (fth_limits){.min_pieces = 7}, &info);
+    same_at(s, v, (fth_limits){.memory_bytes = info.peak_bytes}, &info);
+    fth_err err = {0};
+    fth_limits least = {.memory_bytes = 1 << 12};
+    for (fth_plan *p = NULL; !p; least.memory_bytes += least.memory_bytes / 4) {
+        p = fth_plan_make(s->g, &v, 1, &least, &err);
+        fth_plan_destroy(p);
+        if (p) break;
+    }
+    same_at(s, v, least, &info);
+}
+
+/* All but the last of `layers` wait; of each the byte, and not the value of four. */
+TEST(a_mask_waits_where_nothing_else_needs_the_value)
+{
+    enum { BYTES = ROWS * COLS };
+    uint64_t before = 0;
+    for (int layers = 1; layers <= 5; layers++) {
+        stage s;
+        open_stage(&s, t_temp_dir());
+        fth_val gradient[8];
+        residual(&s, layers, gradient);
+        fth_plan_info info;
+        EQ_U64(masks_of(&s, gradient, layers, &info) / BYTES, (uint64_t)layers - 1);
+        /* a layer more: its operand for the gradient of its weights, and its mask */
+        if (layers > 2) LE_F64((double)(info.peak_bytes - before), 5.01 * BYTES);
+        before = info.peak_bytes;
+        if (layers == 3) same_everywhere(&s, gradient[0]);
+        close_stage(&s);
+    }
+}
+
+/* The product's gradient needs the result of relu anyway: its slope is taken from there. */
+TEST(no_mask_waits_beside_the_value)
+{
+    stage s;
+    open_stage(&s, t_temp_dir());
+    fth_axis_like(s.g, "col2", "col");
+    fth_val v = waves(&s, "x"), gradient[3], w[3];
+    for (int i = 0; i < 3; i++) {
+        w[i] = weights(&s, i);
+        v = fth_relu(fth_rename(fth_dot(w[i], v, "col"), "col2", "col"));
+    }
+    OK(fth_grad(fth_sum(fth_sum(fth_sqr(v), "row"), "col"), 3, w, gradient));
+    EQ_U64(masks_of(&s, gradient, 3, NULL), 0);
+    close_stage(&s);
+}
+
+static fth_val larger(fth_val a, fth_val b, bool chosen)
+{
+    return chosen ? fth_select(fth_ge(a, b), a, b) : fth_max(a, b);
+}
+
+static fth_val smaller(fth_val a, fth_val b, bool chosen)
+{
+    return chosen ? fth_select(fth_le(a, b), a, b) : fth_min(a, b);
+}
+
+/* `chosen`: by a condition that is there from the beginning. */
+static fth_val bounded(stage *s, fth_val v, int how, bool chosen)
+{
+    const fth_val lo = fth_const(s->g, FTH_F32, 0.0078125), hi = fth_const(s->g, FTH_F32, 0.0625);
+    switch (how) {
+    case 0: return chosen ? smaller(larger(v, lo, true), hi, true) : fth_clip(v, 0.0078125, 0.0625);
+    case 1: return smaller(v, hi, chosen);
+    case 2: return larger(lo, v, chosen);
+    default:
+        v = fth_sub(v, lo);
+        return chosen ? fth_select(fth_gt(v, fth_const(s->g, FTH_F32, 0)), v,
+                                   fth_const(s->g, FTH_F32, 0))
+                      : fth_relu(v);
+    }
+}
+
+static fth_val through_bounds(stage *s, int how, bool chosen, uint64_t *peak)
+{
+    open_stage(s, t_temp_dir());
+    fth_axis_like(s->g, "col2", "col");
+    fth_val v = waves(s, "x"), gradient[3], w[3];
+    fth_plan_info info;
+    for (int i = 0; i < 3; i++) {
+        w[i] = weights(s, i);
+        const fth_val y = fth_rename(fth_dot(w[i], v, "col"), "col2", "col");
+        v = fth_add(v, bounded(s, fth_add(y, fth_const(s->g, FTH_F32, 0.03125)), how, chosen));
+    }
+    OK(fth_grad(fth_sum(fth_sum(fth_sqr(v), "row"), "col"), 3, w, gradient));
+    const uint64_t masks = masks_of(s, gradient, 3, &info);
+    IS_TRUE(masks > 0 || chosen);
+    *peak = info.peak_bytes;
+    return gradient[0];
+}
+
+/* Whatever has a slope of conditions: the bits of the same with conditions of its own. */
+TEST(masks_change_no_bits)
+{
+    static const uint64_t most[] = {2800000, 1800000, 1800000, 1800000}; /* else a sixth more */
+    for (int how = 0; how < 4; how++) {
+        stage s, plain;
+        uint64_t peak, other;
+        fth_plan_info info;
+        const fth_val v = through_bounds(&s, how, false, &peak),
+                      u = through_bounds(&plain, how, true, &other);
+        LE_F64(peak, most[how]);
+        same_everywhere(&s, v);
+        float *a = evaluate(&s, v, (fth_limits){0}, &info),
+              *b = evaluate(&plain, u, (fth_limits){0}, &info);
+        SAME_BYTES(a, b, sizeof *a * COLS * COLS);
+        free(a);
+        free(b);
+        close_stage(&s);
+        close_stage(&plain);
+    }
 }
