@@ -183,8 +183,9 @@ TEST(a_mask_waits_where_nothing_else_needs_the_value)
     }
 }
 
-/* The product's gradient needs the result of relu anyway: its slope is taken from there. */
-TEST(no_mask_waits_beside_the_value)
+/* The product's gradient needs the result of relu anyway, under whatever name: its slope is taken
+ * from there. */
+static void no_mask(bool named_after)
 {
     stage s;
     open_stage(&s, t_temp_dir());
@@ -192,11 +193,19 @@ TEST(no_mask_waits_beside_the_value)
     fth_val v = waves(&s, "x"), gradient[3], w[3];
     for (int i = 0; i < 3; i++) {
         w[i] = weights(&s, i);
-        v = fth_relu(fth_rename(fth_dot(w[i], v, "col"), "col2", "col"));
+        const fth_val y = fth_dot(w[i], v, "col");
+        v = named_after ? fth_rename(fth_relu(y), "col2", "col")
+                        : fth_relu(fth_rename(y, "col2", "col"));
     }
     OK(fth_grad(fth_sum(fth_sum(fth_sqr(v), "row"), "col"), 3, w, gradient));
     EQ_U64(masks_of(&s, gradient, 3, NULL), 0);
     close_stage(&s);
+}
+
+TEST(no_mask_waits_beside_the_value)
+{
+    no_mask(false);
+    no_mask(true);
 }
 
 static fth_val larger(fth_val a, fth_val b, bool chosen)
