@@ -22,17 +22,6 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-static void relation(const fth_node *node, int in, int dim, fth_relation *out)
-{
-    const fth__axis_attr *attr = node->attr;
-    const fth__axis *entries = fth__entries_of(node);
-    fth__rel_same(out, dim);
-    if (node->in[in].axis[dim] != attr->axis) return;
-    out->along = FTH_COLLECT;
-    out->row_ptr = entries->row_ptr;
-    out->rows = node->out[0].size[dim];
-}
-
 /* sum[0..m) of n entries, `step` bytes apart, of m neighbours each. */
 typedef void sum_fn(fth__run *sum, const char *v, int64_t step, int64_t n, int64_t m);
 #define DEFINE_SUM(name, type, member, GET, ADD)                                                   \
@@ -71,10 +60,8 @@ static void sum_rows(const fth_call *call, int dim, char *out, const char *in, i
     const fth_tile *o = &call->out[0], *i = &call->in[0];
     const fth_dtype to = node->out[0].dtype, from = node->in[0].dtype;
     const int64_t size = fth_dtype_size(to), in_size = fth_dtype_size(from);
-    const int64_t *row_ptr = fth__entries_of(node)->row_ptr + o->origin[dim];
+    const int64_t *row_ptr = fth__rows_of_tile(call, dim);
     const int64_t step = i->stride[dim] * in_size;
-    FTH_ASSERT(o->extent[dim] == 0 || (row_ptr[0] >= i->origin[dim] &&
-                                       row_ptr[o->extent[dim]] <= i->origin[dim] + i->extent[dim]));
     for (int64_t r = 0; r < o->extent[dim]; r++, out += o->stride[dim] * size)
         for (int64_t k = 0; k < inner; k += FTH__RUN) {
             const int64_t m = fth__min_i64(FTH__RUN, inner - k);
@@ -94,20 +81,13 @@ static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     const fth_desc *d = &node->out[0];
-    const fth_tile *o = &call->out[0], *i = &call->in[0];
+    const fth_tile *o = &call->out[0];
     const int dim = fth_desc_find(d, fth__entries_of(node)->rows), last = d->n_axes - 1;
-    const int64_t size = fth_dtype_size(d->dtype), in_size = fth_dtype_size(node->in[0].dtype);
-    const char *in = i->data;
     fth__loop l = {0};
-    for (int k = 0; k <= last; k++) {
-        if (k == dim) continue;
-        in += (o->origin[k] - i->origin[k]) * i->stride[k] * in_size;
-        if (k < last)
-            fth__loop_add(&l, o->extent[k], o->stride[k] * size, i->stride[k] * in_size, 0, 0);
-    }
+    const char *in = fth__collect_walk(call, dim, last, &l);
     const int64_t inner = dim == last ? 1 : o->extent[last];
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
-        sum_rows(call, dim, (char *)o->data + l.at[0], in + l.at[1], inner);
+        sum_rows(call, dim, (char *)o->data + l.at[0], in + l.at[2], inner);
     return FTH_OK;
 }
 
@@ -121,7 +101,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 const fth_op fth__op_collect = {.name = "collect",
                                 .brief = "rows get the sum of the entries they own",
                                 .infer = infer,
-                                .relation = relation,
+                                .relation = fth__collect_relation,
                                 .flops = fth__flops_in0,
                                 .vjp = vjp,
                                 .run = run};

@@ -29,17 +29,6 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-static void relation(const fth_node *node, int in, int dim, fth_relation *out)
-{
-    const fth__axis_attr *attr = node->attr;
-    const fth__axis *entries = fth__entries_of(node);
-    fth__rel_same(out, dim);
-    if (node->in[in].axis[dim] != attr->axis) return;
-    out->along = FTH_COLLECT;
-    out->row_ptr = entries->row_ptr;
-    out->rows = node->out[0].size[dim];
-}
-
 /* Of n entries, `step` bytes apart: the position of the best, -1: none. */
 typedef int64_t best_fn(const char *v, int64_t step, int64_t n, bool largest);
 #define BETTER_INT(x, m, largest) ((largest) ? (x) > (m) : (x) < (m))
@@ -75,10 +64,8 @@ static void each_row(const fth_call *call, int dim, char *value, char *order, co
     const bool largest = ((const fth__axis_attr *)node->attr)->flag != 0;
     const fth_tile *o = &call->out[0], *at = &call->out[1], *i = &call->in[0];
     const int64_t size = fth_dtype_size(t), step = i->stride[dim] * size;
-    const int64_t *row_ptr = fth__entries_of(node)->row_ptr + o->origin[dim];
+    const int64_t *row_ptr = fth__rows_of_tile(call, dim);
     const fth__wide none = fth__identity(largest ? FTH_RED_MAX : FTH_RED_MIN, t);
-    FTH_ASSERT(o->extent[dim] == 0 || (row_ptr[0] >= i->origin[dim] &&
-                                       row_ptr[o->extent[dim]] <= i->origin[dim] + i->extent[dim]));
     for (int64_t r = 0; r < o->extent[dim]; r++) {
         const char *first = in + (row_ptr[r] - i->origin[dim]) * step;
         const int64_t best = bests[t](first, step, row_ptr[r + 1] - row_ptr[r], largest);
@@ -94,17 +81,10 @@ static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     const fth_desc *d = &node->out[0];
-    const fth_tile *o = &call->out[0], *at = &call->out[1], *i = &call->in[0];
+    const fth_tile *o = &call->out[0], *at = &call->out[1];
     const int dim = fth_desc_find(d, fth__entries_of(node)->rows);
-    const int64_t size = fth_dtype_size(d->dtype), word = sizeof(int64_t);
-    const char *in = i->data;
     fth__loop l = {0};
-    for (int k = 0; k < d->n_axes; k++) {
-        if (k == dim) continue;
-        in += (o->origin[k] - i->origin[k]) * i->stride[k] * size;
-        fth__loop_add(&l, o->extent[k], o->stride[k] * size, at->stride[k] * word,
-                      i->stride[k] * size, 0);
-    }
+    const char *in = fth__collect_walk(call, dim, d->n_axes, &l);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
         each_row(call, dim, o->data ? (char *)o->data + l.at[0] : NULL,
                  at->data ? (char *)at->data + l.at[1] : NULL, in + l.at[2]);
@@ -128,7 +108,7 @@ const fth_op fth__op_collect_extreme = {
     .name = "collect_extreme",
     .brief = "rows get the largest or smallest of the entries they own, and where it is",
     .infer = infer,
-    .relation = relation,
+    .relation = fth__collect_relation,
     .flops = fth__flops_in0,
     .vjp = vjp,
     .run = run};

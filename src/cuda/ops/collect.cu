@@ -4,11 +4,6 @@
 #include "cuda/walk/space.cuh"
 #include "cuda/walk/wide.cuh"
 
-static int dim_of(const fth_node *node)
-{
-    return fth_desc_find(&node->out[0], fth__entries_of(node)->rows);
-}
-
 /* Places in the result, in the operand at its first entry, and along the rows. */
 template <int DTYPE>
 static __global__ void add(const fth__places<3> __grid_constant__ w,
@@ -47,14 +42,9 @@ template <int DTYPE> static void queue(const fth_call *call, int dim)
     });
 }
 
-static uint64_t scratch(const fth_call *call)
-{
-    return fth__cuda_rows_bytes(call->out[0].extent[dim_of(call->node)]);
-}
-
 static fth_status run(const fth_call *call)
 {
-    const int dim = dim_of(call->node);
+    const int dim = fth__cuda_rows_dim(call->node);
     if (fth_cuda_count(&call->node->out[0], &call->out[0]) == 0) return FTH_OK;
     FTH_TRY(fth__cuda_rows_bring(call, call->out[0].origin[dim], call->out[0].extent[dim]));
     switch (call->node->in[0].dtype) {
@@ -67,4 +57,4 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-FTH_CUDA_KERNEL(collect) = {.op = "collect", .scratch = scratch, .run = run};
+FTH_CUDA_KERNEL(collect) = {.op = "collect", .scratch = fth__cuda_rows_scratch, .run = run};

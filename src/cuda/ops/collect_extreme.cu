@@ -8,11 +8,6 @@ extern "C" {
 #include "ops/identity.h"
 }
 
-static int dim_of(const fth_node *node)
-{
-    return fth_desc_find(&node->out[0], fth__entries_of(node)->rows);
-}
-
 static __device__ inline bool better(double x, double m, bool largest)
 {
     return (largest ? x > m : x < m) || (x != x && m == m);
@@ -78,14 +73,9 @@ template <int DTYPE> static void queue(const fth_call *call, int dim)
     });
 }
 
-static uint64_t scratch(const fth_call *call)
-{
-    return fth__cuda_rows_bytes(call->out[0].extent[dim_of(call->node)]);
-}
-
 static fth_status run(const fth_call *call)
 {
-    const int dim = dim_of(call->node);
+    const int dim = fth__cuda_rows_dim(call->node);
     if (fth_cuda_count(&call->node->out[0], &call->out[0]) == 0) return FTH_OK;
     FTH_TRY(fth__cuda_rows_bring(call, call->out[0].origin[dim], call->out[0].extent[dim]));
     switch (call->node->in[0].dtype) {
@@ -97,4 +87,4 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-FTH_CUDA_KERNEL(collect_extreme) = {.op = "collect_extreme", .scratch = scratch, .run = run};
+FTH_CUDA_KERNEL(collect_extreme) = {.op = "collect_extreme", .scratch = fth__cuda_rows_scratch, .run = run};

@@ -19,6 +19,16 @@ static inline uint64_t fth__cuda_rows_bytes(int64_t rows)
     return (uint64_t)(rows + 1) * sizeof(int64_t);
 }
 
+/* The axis of rows in the result of a collect, and what bringing those of a call takes. */
+static inline int fth__cuda_rows_dim(const fth_node *node)
+{
+    return fth_desc_find(&node->out[0], fth__entries_of(node)->rows);
+}
+static inline uint64_t fth__cuda_rows_scratch(const fth_call *call)
+{
+    return fth__cuda_rows_bytes(call->out[0].extent[fth__cuda_rows_dim(call->node)]);
+}
+
 /* row_ptr[first] to row_ptr[first + rows] into the scratch. */
 static inline fth_status fth__cuda_rows_bring(const fth_call *call, int64_t first, int64_t rows)
 {

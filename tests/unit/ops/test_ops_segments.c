@@ -7,6 +7,7 @@
 #include "testing/engine/op_harness.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static bool ordered(fth_dtype t)
 {
@@ -224,6 +225,76 @@ TEST(rows_get_their_extreme_entry_and_its_position)
     IS_TRUE(!fth_val_ok(fth_collect_max(t_input(g, "x", FTH_F32, "row", NULL), "row")));
     REFUSED(g, FTH_E_AXIS_MISMATCH, "axis 'row' has no rows");
     t_graph_free(g);
+}
+
+/* The first of equals, of NaN before all: the place in a row of entries `step` apart, -1: none. */
+static int64_t best_of(fth_dtype t, const void *x, int64_t first, int64_t n, int64_t step,
+                       bool largest)
+{
+    int64_t best = -1;
+    double m = 0.0;
+    for (int64_t e = 0; e < n; e++) {
+        const double v = t_get(t, x, first + e * step);
+        if (best >= 0 && (isnan(m) || !(isnan(v) || (largest ? v > m : v < m)))) continue;
+        best = e;
+        m = v;
+    }
+    return best;
+}
+
+enum { LENGTHS = 23, SHORT = 20 };
+
+/* Rows of 0 to 19 entries, of blocks and a few more, and one of a whole line. */
+static int64_t put_lengths(int64_t *row_ptr, int64_t rows)
+{
+    static const int64_t more[LENGTHS - SHORT] = {48, 63, 1031};
+    row_ptr[0] = 0;
+    for (int64_t r = 0; r < rows; r++)
+        row_ptr[r + 1] = row_ptr[r] + (r < SHORT ? r * 7 % SHORT : more[r - SHORT]);
+    return row_ptr[rows];
+}
+
+/* Columns of entries that are neighbours (1), or columns that are. */
+static void try_lengths(fth_dtype t, bool largest, int64_t columns, t_random *r)
+{
+    int64_t row_ptr[LENGTHS + 1];
+    const int64_t rows = columns == 1 ? LENGTHS : SHORT, n = put_lengths(row_ptr, rows),
+                  results = rows * columns, size = fth_dtype_size(t);
+    char axes[48];
+    snprintf(axes, sizeof axes, "row=%lld k=%lld", (long long)rows, (long long)columns);
+    fth_graph *g = t_graph(axes);
+    IS_TRUE(fth_axis_ragged(g, "entry", "row", row_ptr));
+    const fth_val x = t_noise(g, "x", t, columns == 1 ? "entry" : "entry k", r);
+    fill_hard(t, t_data(x), n * columns, r);
+    const fth_val m = largest ? fth_collect_max(x, "entry") : fth_collect_min(x, "entry");
+    int64_t *at = calloc((size_t)results, sizeof *at);
+    char *value = calloc((size_t)results, (size_t)size);
+    if (!at || !value) abort();
+    t_eval(fth_out(m, 1), at);
+    t_eval(m, value);
+    for (int64_t i = 0; i < results; i++) {
+        const int64_t row = i / columns, first = row_ptr[row] * columns + i % columns;
+        const int64_t best =
+            best_of(t, t_data(x), first, row_ptr[row + 1] - row_ptr[row], columns, largest);
+        EQ_I64(at[i], best < 0 ? -1 : row_ptr[row] + best);
+        if (best < 0) continue;
+        SAME_BYTES(value + i * size, (char *)t_data(x) + (first + best * columns) * size,
+                   (size_t)size);
+    }
+    free(at);
+    free(value);
+    t_graph_free(g);
+}
+
+TEST(rows_of_any_length_get_the_bits_of_their_first_extreme)
+{
+    t_random r = t_random_make(6);
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
+        for (int largest = 0; largest < 2 && ordered((fth_dtype)k); largest++) {
+            try_lengths((fth_dtype)k, largest, 1, &r);
+            try_lengths((fth_dtype)k, largest, 7, &r);
+        }
+    try_lengths(FTH_F32, true, 300, &r); /* more than are looked at together */
 }
 
 /* ---- scatter ---- */
