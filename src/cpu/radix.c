@@ -12,7 +12,10 @@
 
 #include <string.h>
 
-enum { BLOCK = 1 << 18 }; /* elements between checks for cancellation: about a millisecond */
+enum {
+    BLOCK = 1 << 18, /* elements between checks for cancellation: about a millisecond */
+    SHORT = 1 << 11  /* elements of a line that one more pass costs less than larger digits do */
+};
 
 /* Counts become the places of the first of each digit. */
 static void sum_up(uint32_t *count, int digits, int64_t n)
@@ -50,10 +53,10 @@ static void count_values(const fth__radix_line *l)
 #define DIGIT(key, d, BITS) ((uint32_t)((key) >> ((d) * (BITS))) & ((1u << (BITS)) - 1))
 
 /* U: keys, of DIGITS digits of so many BITS: what they count fits the first cache. */
-#define DEFINE_ORDER(U, DIGITS, BITS)                                                              \
+#define DEFINE_ORDER(name, U, DIGITS, BITS)                                                        \
     /* Positions `from` (NULL: as the elements lie) by digit d, into `to` or, NULL, the result. */ \
-    static void pass_##U(const fth__radix_line *l, fth__key_rule r, int d, uint32_t *place,        \
-                         const uint32_t *from, uint32_t *to)                                       \
+    static void pass_##name(const fth__radix_line *l, fth__key_rule r, int d, uint32_t *place,     \
+                            const uint32_t *from, uint32_t *to)                                    \
     {                                                                                              \
         for (int64_t lo = 0; lo < l->n && !fth_team_cancelled(l->team); lo += BLOCK) {             \
             const int64_t hi = fth__min_i64(lo + BLOCK, l->n);                                     \
@@ -70,7 +73,7 @@ static void count_values(const fth__radix_line *l)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void order_##U(const fth__radix_line *l)                                                \
+    static void order_##name(const fth__radix_line *l)                                             \
     {                                                                                              \
         const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
         uint32_t count[DIGITS][1 << (BITS)] = {{0}}, *to = l->scratch, *other = to + l->n;         \
@@ -87,18 +90,18 @@ static void count_values(const fth__radix_line *l)
         }                                                                                          \
         if (digits == 0) digit[digits++] = 0; /* all are equal: they stay */                       \
         for (int k = 0; k < digits - 1; k++) {                                                     \
-            pass_##U(l, r, digit[k], count[digit[k]], from, to);                                   \
+            pass_##name(l, r, digit[k], count[digit[k]], from, to);                                \
             from = to;                                                                             \
             to = other;                                                                            \
             other = l->scratch == to ? to + l->n : l->scratch;                                     \
         }                                                                                          \
         if (fth_team_cancelled(l->team)) return; /* positions may be missing */                    \
-        pass_##U(l, r, digit[digits - 1], count[digit[digits - 1]], from, NULL);                   \
+        pass_##name(l, r, digit[digits - 1], count[digit[digits - 1]], from, NULL);                \
     }
 
-#define DEFINE_VALUES(U, DIGITS, BITS)                                                             \
+#define DEFINE_VALUES(name, U, DIGITS, BITS)                                                       \
     /* Zeros and NaNs with their own bits, in the order of the line. */                            \
-    static void restore_##U(const fth__radix_line *l, fth__key_rule r, const U *sorted)            \
+    static void restore_##name(const fth__radix_line *l, fth__key_rule r, const U *sorted)         \
     {                                                                                              \
         int64_t at[2] = {0, 0}; /* the first zero, the first NaN */                                \
         for (int k = 0; k < 2; k++)                                                                \
@@ -115,7 +118,7 @@ static void count_values(const fth__radix_line *l)
                     x;                                                                             \
         }                                                                                          \
     }                                                                                              \
-    static void values_##U(const fth__radix_line *l)                                               \
+    static void values_##name(const fth__radix_line *l)                                            \
     {                                                                                              \
         const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
         uint32_t count[DIGITS][1 << (BITS)] = {{0}};                                               \
@@ -146,23 +149,31 @@ static void count_values(const fth__radix_line *l)
         else                                                                                       \
             for (int64_t i = 0; i < l->n; i++)                                                     \
                 *(U *)(void *)(l->value + i * l->value_step) = fth__unkey_##U(a[i], r);            \
-        if (odd) restore_##U(l, r, a);                                                             \
+        if (odd) restore_##name(l, r, a);                                                          \
     }
 
-DEFINE_ORDER(uint8_t, 1, 8)
-DEFINE_ORDER(uint16_t, 2, 8)
-DEFINE_ORDER(uint32_t, 3, 11)
-DEFINE_ORDER(uint64_t, 6, 11)
-DEFINE_VALUES(uint16_t, 2, 8)
-DEFINE_VALUES(uint32_t, 3, 11)
-DEFINE_VALUES(uint64_t, 6, 11)
+DEFINE_ORDER(1, uint8_t, 1, 8)
+DEFINE_ORDER(2, uint16_t, 2, 8)
+DEFINE_ORDER(4, uint32_t, 3, 11)
+DEFINE_ORDER(8, uint64_t, 6, 11)
+DEFINE_ORDER(short_4, uint32_t, 4, 8)
+DEFINE_ORDER(short_8, uint64_t, 8, 8)
+DEFINE_VALUES(2, uint16_t, 2, 8)
+DEFINE_VALUES(4, uint32_t, 3, 11)
+DEFINE_VALUES(8, uint64_t, 6, 11)
+DEFINE_VALUES(short_4, uint32_t, 4, 8)
+DEFINE_VALUES(short_8, uint64_t, 8, 8)
 
 void fth__radix_sort(const fth__radix_line *l)
 {
     typedef void sort_fn(const fth__radix_line *l);
-    static sort_fn *const of[9][2] = {[1] = {count_values, order_uint8_t},
-                                      [2] = {values_uint16_t, order_uint16_t},
-                                      [4] = {values_uint32_t, order_uint32_t},
-                                      [8] = {values_uint64_t, order_uint64_t}};
-    if (l->n > 0) of[fth_dtype_size(l->dtype)][l->order != NULL](l);
+    static sort_fn *const of[2][9][2] = {{[1] = {count_values, order_1},
+                                          [2] = {values_2, order_2},
+                                          [4] = {values_4, order_4},
+                                          [8] = {values_8, order_8}},
+                                         {[1] = {count_values, order_1},
+                                          [2] = {values_2, order_2},
+                                          [4] = {values_short_4, order_short_4},
+                                          [8] = {values_short_8, order_short_8}}};
+    if (l->n > 0) of[l->n <= SHORT][fth_dtype_size(l->dtype)][l->order != NULL](l);
 }

@@ -1,5 +1,5 @@
 /* ranked.c - elements at places of the sorted order: short lines by the network that sorts several
- * at once (sort.h), long ones by selection (select.h).
+ * at once (sort.h), long ones and few by selection (select.h).
  */
 #include "ops/ranked_walk.h"
 
@@ -13,12 +13,24 @@ static int dim_of(const fth_node *node)
     return fth_desc_find(&node->in[0], ((const fth__ranked_attr *)node->attr)->axis);
 }
 
+static int64_t lines_of(const fth_call *call)
+{
+    int64_t lines = 1;
+    for (int i = 0; i < call->node->out[0].n_axes; i++) lines *= call->out[0].extent[i];
+    return lines;
+}
+
+static bool in_groups(const fth_call *call, int dim)
+{
+    const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(call->node->in[0].dtype);
+    return n <= FTH__SORT_FEW && fth__sort_fits(n, size, lines_of(call));
+}
+
 /* Lines brought along memory at once; one, too, if its elements are not neighbours. */
 static int64_t lines_at_once(const fth_call *call, int dim)
 {
     const fth_desc *d = &call->node->in[0];
-    int64_t lines = 1;
-    for (int i = 0; i < call->node->out[0].n_axes; i++) lines *= call->out[0].extent[i];
+    const int64_t lines = lines_of(call);
     if (dim == d->n_axes - 1) return 1;
     /* with what selection takes, twice the bytes of all lines at most */
     return fth__max_i64(1, fth__min_i64(lines, fth__across_lines(call->in[0].extent[dim],
@@ -29,7 +41,7 @@ static uint64_t scratch(const fth_call *call)
 {
     const int dim = dim_of(call->node);
     const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(call->node->in[0].dtype);
-    if (n <= FTH__SORT_MOST) return fth__sort_room(n, size);
+    if (in_groups(call, dim)) return fth__sort_room(n, size);
     return (uint64_t)((lines_at_once(call, dim) + 1) * n * size);
 }
 
@@ -91,7 +103,7 @@ static void find_long(const fth_call *call, const fth__ranked_walk *w, group *g)
 
 static void find(const fth_call *call, const fth__ranked_walk *w, group *g)
 {
-    if (w->n <= FTH__SORT_MOST)
+    if (in_groups(call, dim_of(call->node)))
         find_short(call, w, g);
     else
         find_long(call, w, g);
@@ -108,7 +120,8 @@ static fth_status run(const fth_call *call)
     group g;
     fth__ranked_init(&w, call);
     g.lines = 0;
-    g.most = w.n <= FTH__SORT_MOST ? FTH__SORT_LINES : lines_at_once(call, dim_of(call->node));
+    const int dim = dim_of(call->node);
+    g.most = in_groups(call, dim) ? FTH__SORT_LINES : lines_at_once(call, dim);
     for (bool more = fth__loop_start(&w.loop); more && !fth_team_cancelled(call->team);) {
         g.line[g.lines] = w.in + w.loop.at[0];
         memcpy(g.index[g.lines], w.loop.index, (size_t)w.loop.n * sizeof g.index[0][0]);

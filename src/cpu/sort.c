@@ -1,4 +1,5 @@
-/* sort.c - sort along an axis: short lines in groups (sort.h), long ones by radix (radix.h).
+/* sort.c - sort along an axis: short lines in groups (sort.h), long ones and few by radix
+ * (radix.h).
  *
  * Lines that lie across memory are brought side by side first, some of them at once: a line of
  * cache has an element of each.
@@ -23,13 +24,25 @@ static bool supports(const fth_node *node)
     return node->in[0].size[dim_of(node)] < UINT32_MAX;
 }
 
+static int64_t lines_of(const fth_call *call, int dim)
+{
+    int64_t lines = 1;
+    for (int i = 0; i < call->node->in[0].n_axes; i++)
+        if (i != dim) lines *= call->out[0].extent[i];
+    return lines;
+}
+
+static bool in_groups(const fth_call *call, int dim)
+{
+    const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(call->node->in[0].dtype);
+    return n <= FTH__SORT_MOST && fth__sort_fits(n, size, lines_of(call, dim));
+}
+
 /* Lines turned at once where the axis is not the last. */
 static int64_t lines_at_once(const fth_call *call, int dim)
 {
     const fth_desc *d = &call->node->in[0];
-    int64_t lines = 1;
-    for (int i = 0; i < d->n_axes; i++)
-        if (i != dim) lines *= call->out[0].extent[i];
+    const int64_t lines = lines_of(call, dim);
     if (dim == d->n_axes - 1) return 1;
     /* with the radix sort of one line, twice the bytes of all lines at most */
     return fth__max_i64(1, fth__min_i64(lines - 1, fth__across_lines(call->in[0].extent[dim],
@@ -41,7 +54,7 @@ static uint64_t scratch(const fth_call *call)
     const int dim = dim_of(call->node);
     const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(call->node->in[0].dtype),
                   lines = lines_at_once(call, dim);
-    if (n <= FTH__SORT_MOST) return fth__sort_room(n, size);
+    if (in_groups(call, dim)) return fth__sort_room(n, size);
     return fth__radix_room(n, size) + (lines > 1 ? 2 * (uint64_t)(lines * n * size) : 0);
 }
 
@@ -111,7 +124,7 @@ static fth_status run(const fth_call *call)
                          .wants_value = out->data != NULL,
                          .wants_order = order->data != NULL,
                          .scratch = call->scratch};
-    const bool is_long = n > FTH__SORT_MOST;
+    const bool is_long = !in_groups(call, dim);
     const int64_t most = is_long ? lines_at_once(call, dim) : FTH__SORT_LINES;
     for (bool more = fth__loop_start(&l); more;) {
         g.line[g.lines] = base + l.at[0];

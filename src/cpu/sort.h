@@ -7,9 +7,10 @@
 #include <fathom/array.h>
 #include <fathom/isa.h>
 
-/* MOST: elements of a line. A comparison works on one vector, so a line costs the less the shorter
- * it is; at 256 the network and the radix sort meet. LINES: of a group, a vector of bytes. */
-enum { FTH__SORT_MOST = 256, FTH__SORT_LINES = 64 };
+/* MOST: elements of a line; with more the radix sort is as fast and takes less room. FEW: of a line
+ * some elements of which are sought; with more, those are found sooner by themselves. LINES: of a
+ * group, a vector of bytes. */
+enum { FTH__SORT_MOST = 2048, FTH__SORT_FEW = 256, FTH__SORT_LINES = 64 };
 
 /* Lines of n elements and where the first `puts` of them in order go, or those at places `rank`;
  * steps in bytes. Either output may be unwanted. */
@@ -28,6 +29,11 @@ typedef struct fth__sort_group {
 static inline uint64_t fth__sort_room(int64_t n, int64_t size)
 {
     return (size == 8 ? 128 : 64) * (uint64_t)n;
+}
+/* Is that at most twice what so many lines have? */
+static inline bool fth__sort_fits(int64_t n, int64_t size, int64_t lines)
+{
+    return fth__sort_room(n, size) <= 2 * (uint64_t)(lines * n * size);
 }
 
 typedef struct fth__sort_loops {

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-enum { VECTOR = 64, PLACE_BITS = 8 }; /* bytes; bits of a position below FTH__SORT_MOST */
+enum { VECTOR = 64, PLACE_BITS = 11 }; /* bytes; bits of a position below FTH__SORT_MOST */
 
 /* ---- networks: Batcher's odd-even merge sort of n numbers in each of `lanes` columns ---- */
 

@@ -1,5 +1,5 @@
 /* topk.c - the best elements of short lines, by the network that sorts several of them at once
- * (sort.h). Long lines go to the loop of the operation, which most elements leave at once.
+ * (sort.h). Long lines and few go to the loop of the operation, which most elements leave at once.
  */
 #include "base/assert.h"
 #include "base/checked.h"
@@ -14,13 +14,22 @@ static int dim_of(const fth_node *node)
 
 static bool supports(const fth_node *node)
 {
-    return node->in[0].size[dim_of(node)] <= FTH__SORT_MOST;
+    return node->in[0].size[dim_of(node)] <= FTH__SORT_FEW;
+}
+
+static bool in_groups(const fth_call *call, int dim)
+{
+    int64_t lines = 1;
+    for (int i = 0; i < call->node->in[0].n_axes; i++)
+        if (i != dim) lines *= call->out[0].extent[i];
+    return fth__sort_fits(call->in[0].extent[dim], fth_dtype_size(call->node->in[0].dtype), lines);
 }
 
 static uint64_t scratch(const fth_call *call)
 {
-    return fth__sort_room(call->in[0].extent[dim_of(call->node)],
-                          fth_dtype_size(call->node->in[0].dtype));
+    const int dim = dim_of(call->node);
+    if (!in_groups(call, dim)) return call->node->op->scratch(call);
+    return fth__sort_room(call->in[0].extent[dim], fth_dtype_size(call->node->in[0].dtype));
 }
 
 static fth_status run(const fth_call *call)
@@ -29,6 +38,7 @@ static fth_status run(const fth_call *call)
     const fth_tile *in = &call->in[0], *out = &call->out[0], *order = &call->out[1];
     const int dim = dim_of(node);
     const int64_t size = fth_dtype_size(node->in[0].dtype), word = sizeof(int64_t);
+    if (!in_groups(call, dim)) return node->op->run(call);
     fth__sort_group g = {.n = in->extent[dim],
                          .puts = out->extent[dim],
                          .step = in->stride[dim] * size,

@@ -3,8 +3,10 @@
  *
  * seconds: 3
  */
+#include "cpu/backend.h"
 #include "cpu/sort.h"
-#include "testing/test.h"
+#include "graph/graph.h"
+#include "testing/engine/op_harness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +75,7 @@ static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_rando
 
 TEST(every_set_sorts_to_the_same_bytes)
 {
-    static const int64_t lengths[] = {1, 2, 7, 16, 33, 100, MOST};
+    static const int64_t lengths[] = {1, 2, 7, 16, 33, 100, 256, 257, 600};
     t_random r = t_random_make(1);
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
         for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
@@ -81,4 +83,51 @@ TEST(every_set_sorts_to_the_same_bytes)
             try_lines((fth_dtype)t, lengths[k], LINES, true, &r);
             try_lines((fth_dtype)t, lengths[k], 11, false, &r); /* any bits: NaN of all kinds */
         }
+}
+static void whole(const fth_desc *d, fth_tile *to)
+{
+    for (int k = 0; k < d->n_axes; k++) to->extent[k] = d->size[k];
+}
+
+/* What kernel `k` takes for the lines of a node, in bytes of the lines. */
+static double room(const fth_kernel *k, const fth_node *node)
+{
+    fth_call call = {.node = node};
+    int64_t bytes = fth_dtype_size(node->in[0].dtype);
+    whole(&node->in[0], &call.in[0]);
+    for (int o = 0; o < node->n_out; o++) whole(&node->out[o], &call.out[o]);
+    for (int i = 0; i < node->in[0].n_axes; i++) bytes *= node->in[0].size[i];
+    return (double)k->scratch(&call) / (double)bytes;
+}
+
+static void try_room(fth_dtype t, int64_t n, int64_t lines)
+{
+    static const char *const orders[] = {"a y", "y a"};
+    for (int k = 0; k < 2; k++) {
+        char axes[48];
+        snprintf(axes, sizeof axes, "a=%lld y=%lld", (long long)lines, (long long)n);
+        fth_graph *g = t_graph(axes);
+        const fth_val v = t_input(g, "x", t, orders[k], NULL);
+        LE_F64(room(&fth__cpu_sort, fth__val_node(fth_sort(v, "y", false))), 2.0);
+        MADE(fth_median(v, "y"));
+        int64_t ranked = 0;
+        for (int64_t i = 0; i < g->n_nodes; i++)
+            if (strcmp(g->node[i]->op->name, "ranked") == 0) {
+                LE_F64(room(&fth__cpu_ranked, g->node[i]), 2.0);
+                ranked++;
+            }
+        IS_TRUE(ranked > 0);
+        t_graph_free(g);
+    }
+}
+
+TEST(workspace_is_at_most_twice_the_lines)
+{
+    static const int64_t lengths[] = {1, 2, 100, 256, 257, 2048, 2049},
+                         lines[] = {1, 2, 3, 7, 8, 31, 32, 70};
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
+            for (size_t l = 0; l < sizeof lines / sizeof lines[0]; l++)
+                if (!fth_dtype_is_complex((fth_dtype)t) && t != FTH_BOOL)
+                    try_room((fth_dtype)t, lengths[k], lines[l]);
 }
