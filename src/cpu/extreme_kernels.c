@@ -139,12 +139,20 @@ static inline int64_t key_f64(double x)
 #define AT_MOST(BITS, x, m) fth_f##BITS##v_le(x, m)
 #define AT_LEAST(BITS, x, m) fth_f##BITS##v_le(m, x)
 
+/* Fetch what lies behind n elements as far as these are looked at, the next line as a rule: they
+ * are in the first cache, and memory would wait. */
+#define AHEAD(v, n, at, step)                                                                      \
+    for (uintptr_t k = 0; k < (uintptr_t)(step) * sizeof *(v); k += 64)                            \
+        __builtin_prefetch(                                                                        \
+            (const void *)((uintptr_t)(v) + (uintptr_t)((n) + (at)) * sizeof *(v) + k));
+
 /* Position of the first of n elements of which FOUND is true; there is one. */
 #define FIND(n, v, U, FOUND)                                                                       \
     {                                                                                              \
         int64_t at = 0;                                                                            \
         for (int64_t step = STEP; step >= STEP / 8; step /= 8)                                     \
             for (; at + step <= (n); at += step) {                                                 \
+                AHEAD(v, n, at, step)                                                              \
                 U any = 0;                                                                         \
                 for (int64_t k = 0; k < step; k++) any |= (U)(FOUND((v)[at + k]));                 \
                 if (any) break;                                                                    \

@@ -164,15 +164,48 @@ DEFINE_VALUES(8, uint64_t, 6, 11)
 DEFINE_VALUES(short_4, uint32_t, 4, 8)
 DEFINE_VALUES(short_8, uint64_t, 8, 8)
 
+/* Positions of keys of two bytes: the second digit travels above the position, so that the last
+ * pass reads nothing but what the first one wrote. */
+static void places_2(const fth__radix_line *l)
+{
+    enum { POSITION = 24 };
+    const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
+    uint32_t low[256] = {0}, high[256] = {0}, *to = l->scratch;
+    if (l->value || l->n > 1 << POSITION) {
+        order_2(l);
+        return;
+    }
+    for (int64_t i = 0; i < l->n; i++) {
+        const uint16_t key = fth__key_uint16_t(AT(uint16_t, l, i), r);
+        low[key & 255]++;
+        high[key >> 8]++;
+    }
+    sum_up(low, 256, l->n);
+    sum_up(high, 256, l->n);
+    for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
+        if (fth_team_cancelled(l->team)) return;
+        for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++) {
+            const uint16_t key = fth__key_uint16_t(AT(uint16_t, l, i), r);
+            to[low[key & 255]++] = (uint32_t)i | (uint32_t)(key >> 8) << POSITION;
+        }
+    }
+    for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
+        if (fth_team_cancelled(l->team)) return;
+        for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++)
+            *(int64_t *)(void *)(l->order + high[to[i] >> POSITION]++ * l->order_step) =
+                to[i] & ((1 << POSITION) - 1);
+    }
+}
+
 void fth__radix_sort(const fth__radix_line *l)
 {
     typedef void sort_fn(const fth__radix_line *l);
     static sort_fn *const of[2][9][2] = {{[1] = {count_values, order_1},
-                                          [2] = {values_2, order_2},
+                                          [2] = {values_2, places_2},
                                           [4] = {values_4, order_4},
                                           [8] = {values_8, order_8}},
                                          {[1] = {count_values, order_1},
-                                          [2] = {values_2, order_2},
+                                          [2] = {values_2, places_2},
                                           [4] = {values_short_4, order_short_4},
                                           [8] = {values_short_8, order_short_8}}};
     if (l->n > 0) of[l->n <= SHORT][fth_dtype_size(l->dtype)][l->order != NULL](l);

@@ -98,10 +98,11 @@ typedef struct running {
     bool any; /* something is inside */
 } running;
 
-/* Does a block begin with the element of this index? */
-static inline bool begins(const running *r, int64_t at)
+/* Elements from index `at` to the end of its block, in the direction of the scan. */
+static inline int64_t left_of_block(const running *r, int64_t at)
 {
-    return (at & (r->block - 1)) == (r->reverse ? r->block - 1 : 0);
+    const int64_t into = at & (r->block - 1);
+    return r->reverse ? into + 1 : r->block - into;
 }
 
 /* One run in place: x[i] becomes the running value after it, or before it. */
@@ -109,22 +110,30 @@ typedef void step_fn(fth__run *x, int64_t n, running *r);
 #define DEFINE_STEP(name, wide, member, COMBINE)                                                   \
     static void name(fth__run *run, int64_t n, running *r)                                         \
     {                                                                                              \
+        const int64_t way = r->reverse ? -1 : 1;                                                   \
         wide before = r->before.member, a = r->inside.member;                                      \
-        for (int64_t k = 0; k < n; k++) {                                                          \
-            wide *at = &run->member[r->reverse ? n - 1 - k : k];                                   \
-            const wide x = *at;                                                                    \
-            if (r->any && begins(r, r->reverse ? r->at - k : r->at + k)) {                         \
+        for (int64_t k = 0; k < n;) {                                                              \
+            const int64_t left = left_of_block(r, r->at), m = left < n - k ? left : n - k;         \
+            wide *x = &run->member[r->reverse ? n - 1 - k : k];                                    \
+            if (r->any && left == r->block) { /* a block begins */                                 \
                 before = COMBINE(before, a);                                                       \
                 a = r->none.member;                                                                \
             }                                                                                      \
             r->any = true;                                                                         \
-            const wide last = a;                                                                   \
-            a = COMBINE(a, x);                                                                     \
-            *at = COMBINE(before, r->exclusive ? last : a);                                        \
+            for (int64_t i = 0; !r->exclusive && i < m; i++) {                                     \
+                a = COMBINE(a, x[i * way]);                                                        \
+                x[i * way] = COMBINE(before, a);                                                   \
+            }                                                                                      \
+            for (int64_t i = 0; r->exclusive && i < m; i++) {                                      \
+                const wide last = a;                                                               \
+                a = COMBINE(a, x[i * way]);                                                        \
+                x[i * way] = COMBINE(before, last);                                                \
+            }                                                                                      \
+            r->at += m * way;                                                                      \
+            k += m;                                                                                \
         }                                                                                          \
         r->before.member = before;                                                                 \
         r->inside.member = a;                                                                      \
-        r->at += r->reverse ? -n : n;                                                              \
     }                                                                                              \
     static void name##_end(running *r)                                                             \
     {                                                                                              \
