@@ -1,10 +1,9 @@
 /* search.c - the ladder from everything at once to a refusal.
  *
- * Rungs: everything at once, unless pieces are asked for; one streaming axis;
- * two nested axes; then the same with blocks given up between their uses. On
- * each rung updates first wait for the end with whole gradients, then are cut
- * with them. Chunks are the largest whose bytes alive at once stay under the
- * budget, confirmed by a real layout.
+ * Rungs: everything at once, unless pieces are asked for; one streaming axis; two nested axes; then
+ * the same with blocks given up between their uses. On each rung updates first wait for the end
+ * with whole gradients, then are cut with them. Chunks are the largest whose bytes alive at once
+ * stay under the budget, confirmed by a real layout.
  */
 #include "base/assert.h"
 #include "base/checked.h"
@@ -17,25 +16,24 @@
 #include <sys/statvfs.h>
 
 enum {
-    /* flops per byte above which a value is rather kept: by fth__work_seconds,
-     * making a byte again then takes 32 times as long as moving it */
+    /* flops per byte above which a value is rather kept: by fth__work_seconds, making a byte again
+     * then takes 32 times as long as moving it */
     KEEP_RATIO = 64,
-    /* units of all schedules that are tried for that, so that plans of very many
-     * units take time in proportion to them */
+    /* units of all schedules that are tried for that, so that plans of very many units take time in
+     * proportion to them */
     KEEP_WORK = 1 << 22,
-    /* whole searches for a smaller floor before a refusal: a bound on its time;
-     * without it the budget that is named fits too, and is just not the least */
+    /* whole searches for a smaller floor before a refusal: a bound on its time; without it the
+     * budget that is named fits too, and is just not the least */
     TIGHTEN_ROUNDS = 8,
-    /* down from chunks whose layout is far above its lower bound; with four, of
-     * 1000 random graphs none was more than 1.9 % above it */
+    /* down from chunks whose layout is far above its lower bound; with four, of 1000 random graphs
+     * none was more than 1.9 % above it */
     MORE_STEPS = 4,
-    NEAR = 50,  /* "far above": by more than one part in so many, as FAR of
-                   layout.c */
+    NEAR = 50,  /* "far above": by more than one part in so many, as FAR of layout.c */
     CLOSE = 200 /* near enough to leave a layout as it is, as good_enough there */
 };
 
-/* Seconds that only cost_of knows, round figures as those of fth__work_seconds:
- * a byte of a file at 1 GB/s, and an iteration of a loop beside its steps. */
+/* Seconds that only cost_of knows, round figures as those of fth__work_seconds: a byte of a file at
+ * 1 GB/s, and an iteration of a loop beside its steps. */
 static const double file_byte_seconds = 1e-9, iteration_seconds = 2e-5;
 /* The start of a row that a loop cuts short: of a blur in pieces of 49 columns 80 ns. */
 static const double row_seconds = 8e-8;
@@ -110,9 +108,9 @@ static double cost_of(const fth_plan *p)
     return cost;
 }
 
-/* The packer is not monotone: step down, inner loops first, until the layout
- * itself fits; a few steps more when it is far above its lower bound, for then
- * blocks of several passes do not go together well. */
+/* The packer is not monotone: step down, inner loops first, until the layout itself fits; a few
+ * steps more when it is far above its lower bound, for then blocks of several passes do not go
+ * together well. */
 static fth_status confirm(search *s, const choice *c, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
@@ -131,8 +129,7 @@ static fth_status confirm(search *s, const choice *c, bool *fits, fth_err *err)
     }
 }
 
-/* The layout of the smallest chunks: a floor that a later budget of just that
- * size will meet. */
+/* The layout of the smallest chunks: a floor that a later budget of just that size will meet. */
 static fth_status note_floor(search *s, const choice *c, fth_err *err)
 {
     fth_plan *p = s->p;
@@ -144,11 +141,10 @@ static fth_status note_floor(search *s, const choice *c, fth_err *err)
     return FTH_OK;
 }
 
-/* Open gaps one by one until a layout fits or nothing is left to give up;
- * `bytes` are those alive at once before and after. The order of gaps does not
- * depend on the room, so what is refused here names a budget that will be met.
- * The floor is looked for here alone: these rungs begin with the schedules of
- * the earlier ones, and laying those out is wasted when a later one fits. */
+/* Open gaps one by one until a layout fits or nothing is left to give up; `bytes` are those alive
+ * at once before and after. The order of gaps does not depend on the room, so what is refused here
+ * names a budget that will be met. The floor is looked for here alone: these rungs begin with the
+ * schedules of the earlier ones, and laying those out is wasted when a later one fits. */
 static fth_status relieve(search *s, const choice *c, uint64_t *bytes, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
@@ -213,8 +209,7 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
     return FTH_OK;
 }
 
-/* Build again what an earlier search found, and lay it out as well as can be.
- */
+/* Build again what an earlier search found, and lay it out as well as can be. */
 static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
@@ -224,8 +219,7 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     *fits = false;
     if (p->n_loops != s->n_chunk) return FTH_OK;
-    if (c->relieved) { /* gaps are opened for the smallest chunks, as when it was
-                          found */
+    if (c->relieved) { /* gaps are opened for the smallest chunks, as when it was found */
         fth__plan_smallest_chunks(p);
         FTH_TRY(fth__plan_measure(p, &bytes, err));
         FTH_TRY(relieve(s, c, &bytes, fits, err));
@@ -237,8 +231,7 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
     return FTH_OK;
 }
 
-/* Axes worth trying: those that some value of the program has, with more than
- * one element. */
+/* Axes worth trying: those that some value of the program has, with more than one element. */
 static bool worth(const fth_plan *p, fth_axis_id a)
 {
     if (p->graph->axis[a]->size < 2) return false;
@@ -326,8 +319,7 @@ static fth_status keep_some(search *s, choice *best, bool *tried, remade *of, ft
     return FTH_OK;
 }
 
-/* Values made in several passes that cost much and weigh little: keep those
- * that still fit. */
+/* Values made in several passes that cost much and weigh little: keep those that still fit. */
 static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err)
 {
     remade *of = NULL;
@@ -372,8 +364,7 @@ static void remember(const search *s, const choice *c)
     fth__plan_cache_put(p->ctx->plans, p->key, &d);
 }
 
-/* Do again what an earlier search for the same program decided; false: it does
- * not fit any more. */
+/* Do again what an earlier search for the same program decided; false: it does not fit any more. */
 static fth_status recall(search *s, bool *found, fth_err *err)
 {
     fth_plan *p = s->p;
@@ -394,8 +385,8 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     return FTH_OK;
 }
 
-/* Streaming so many axes, with updates that wait for the end and then, if there
- * are such, with updates in pieces. */
+/* Streaming so many axes, with updates that wait for the end and then, if there are such, with
+ * updates in pieces. */
 static fth_status try_depths(search *s, int depths, bool relieved, choice *best, fth_err *err)
 {
     const fth_plan *p = s->p;
@@ -417,9 +408,8 @@ static bool has_unjoinable(const fth_plan *p)
     return false;
 }
 
-/* Ranks share passes, so a plan of passes may be faster even if everything fits
- * at once. *whole: it is not, and the schedule of everything at once is at
- * hand. */
+/* Ranks share passes, so a plan of passes may be faster even if everything fits at once. *whole: it
+ * is not, and the schedule of everything at once is at hand. */
 static fth_status try_shared(search *s, choice *best, bool forced, bool *whole, fth_err *err)
 {
     choice plain = {.axis = {-1, -1}};
@@ -513,8 +503,7 @@ static fth_status try_room(fth_plan *p, uint64_t room, bool *found, uint64_t *pe
     return status;
 }
 
-/* A search finds no plan with `no` bytes and one with `yes`: where between them
- * that begins. */
+/* A search finds no plan with `no` bytes and one with `yes`: where between them that begins. */
 static fth_status narrow(fth_plan *p, uint64_t no, uint64_t yes, uint64_t *smallest, fth_err *err)
 {
     FTH_ASSERT(no < yes);
@@ -529,9 +518,8 @@ static fth_status narrow(fth_plan *p, uint64_t no, uint64_t yes, uint64_t *small
     return FTH_OK;
 }
 
-/* The floor is what the smallest chunks were packed into. Larger ones are
- * sometimes packed better; so ask for a little less until that is refused: what
- * is named fits, and nothing below it. */
+/* The floor is what the smallest chunks were packed into. Larger ones are sometimes packed better;
+ * so ask for a little less until that is refused: what is named fits, and nothing below it. */
 static fth_status tighten(search *s, fth_err *err)
 {
     fth_plan *p = s->p;
