@@ -297,7 +297,7 @@ static void touch_piece(void *arg, int64_t i, int worker)
 }
 
 /* Memory that nobody had before, as a first run finds it, less what writing it again takes. */
-static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
+static fth_status touch_once(bench *b, int pieces, double took[2])
 {
     fth_mem *mem;
     fth_mem_options opt;
@@ -307,17 +307,29 @@ static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
     fth_status s = fth_mem_take(mem, FTH_MEM_DIRECT, TOUCHED, "fresh pages", &data, b->err);
     if (s == FTH_OK) {
         touching t = {data, TOUCHED / pieces};
-        double took[2];
         for (int i = 0; s == FTH_OK && i < 2; i++) {
             const double t0 = fth__clock_seconds();
             s = fth_context_loop(b->ctx, "touch", pieces, touch_piece, &t, b->err);
             took[i] = fth__clock_seconds() - t0;
         }
-        if (s == FTH_OK) set_rate(b, id, (double)t.piece * pieces, took[0] - took[1]);
         (void)fth_mem_release(mem, data, NULL);
     }
     const fth_status end = fth_mem_destroy(mem, s == FTH_OK ? b->err : NULL);
     return s == FTH_OK ? end : s;
+}
+
+/* The least of several, each of fresh memory: first touches and second ones by themselves, for one
+ * of them may be interrupted. */
+static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
+{
+    double least[2] = {HUGE_VAL, HUGE_VAL}, took[2];
+    for (int i = 0; i < RUNS; i++) {
+        FTH_TRY(touch_once(b, pieces, took));
+        for (int k = 0; k < 2; k++)
+            if (took[k] < least[k]) least[k] = took[k];
+    }
+    set_rate(b, id, (double)(TOUCHED / pieces) * pieces, least[0] - least[1]);
+    return FTH_OK;
 }
 
 fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
