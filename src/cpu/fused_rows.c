@@ -65,11 +65,18 @@ ROWS(rows_2_i32, int32_t, 2)
 ROWS(rows_4_i32, int32_t, 4)
 ROWS(rows_8_i32, int32_t, 8)
 ROWS(rows_16_i32, int32_t, 16)
+ROWS(rows_1_u32, uint32_t, 1)
+ROWS(rows_2_u32, uint32_t, 2)
+ROWS(rows_4_u32, uint32_t, 4)
+ROWS(rows_8_u32, uint32_t, 8)
+ROWS(rows_16_u32, uint32_t, 16)
 
 typedef void rows_fn(const fth__vm *vm, int l, int64_t n, const char *index, int64_t step,
                      const char *from, int64_t col, char *to);
-static rows_fn *const loops[2][5] = {{rows_1_i32, rows_2_i32, rows_4_i32, rows_8_i32, rows_16_i32},
-                                     {rows_1, rows_2, rows_4, rows_8, rows_16}};
+static rows_fn *const loops[FTH_DTYPE_COUNT][5] = {
+    [FTH_I32] = {rows_1_i32, rows_2_i32, rows_4_i32, rows_8_i32, rows_16_i32},
+    [FTH_U32] = {rows_1_u32, rows_2_u32, rows_4_u32, rows_8_u32, rows_16_u32},
+    [FTH_I64] = {rows_1, rows_2, rows_4, rows_8, rows_16}};
 
 void fth__bring_rows(const fth__vm *vm, int l, int64_t n, const char *index, int64_t step,
                      const char *from, int64_t col, char *to)
@@ -79,7 +86,7 @@ void fth__bring_rows(const fth__vm *vm, int l, int64_t n, const char *index, int
     int k = 0;
     while (((int64_t)1 << k) < size) k++;
     FTH_ASSERT(k < 5 && (int64_t)1 << k == size && v->border == FTH__BORDER_NONE);
-    loops[dtype_of(vm, v) == FTH_I64][k](vm, l, n, index, step, from, col, to);
+    loops[dtype_of(vm, v)][k](vm, l, n, index, step, from, col, to);
 }
 
 /* Whose index the element is. */

@@ -377,7 +377,8 @@ static int64_t index_of(machine *m, const fth__view_axis *v, const int64_t *glob
     if (v->rows < 0) return fth__view_at(v, n, fth__view_raw(v, global));
     fth__cell c;
     load_viewed(m, v->rows, &c);
-    const int64_t row = m->p->reg_dtype[v->rows] == FTH_I64 ? c.i64 : c.i32;
+    const fth_dtype t = (fth_dtype)m->p->reg_dtype[v->rows];
+    const int64_t row = t == FTH_I64 ? c.i64 : t == FTH_U32 ? (int64_t)c.u32 : c.i32;
     if (row >= 0 && row < v->limit) return fth__view_at(v, n, v->mul * row + v->add);
     if (m->status == FTH_OK) m->status = fth__rows_fail(m->call, v, global, row);
     return -1;

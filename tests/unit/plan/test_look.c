@@ -1,5 +1,5 @@
 /* test_look.c - views that programs read through: what they cost, when they are made all the same.
- * seconds: 5
+ * seconds: 12
  *
  * That the numbers are right is asked of random programs (property/random_graphs), which read views
  * of views with every border; here, what filters come to, against plain loops.
