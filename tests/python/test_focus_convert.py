@@ -227,7 +227,7 @@ class Raw(unittest.TestCase):
         program(*where, "-o", self.dir / "all.zarr")
         files = [p for p in sorted((self.dir / "all.zarr").rglob("*")) if p.is_file()]
         self.assertTrue((self.dir / "all.zarr/B/1/0/0/c/1/0/0/0/0").is_file())
-        for memory, threads in (("12M", 1), ("8512K", 2), ("8212K", 3)):
+        for memory, threads in (("12M", 1), ("9024K", 2), ("8724K", 3)):
             program(*where, "-o", self.dir / "less.zarr", "--memory", memory, "--threads", threads, "--overwrite")
             again = [p for p in sorted((self.dir / "less.zarr").rglob("*")) if p.is_file()]
             self.assertEqual([p.relative_to(self.dir / "all.zarr") for p in files],

@@ -114,7 +114,7 @@ class Pipeline(Case):
         self.assertEqual(list(self.dir.rglob("*.tmp")), [])
 
     def test_budget_and_threads_change_nothing(self):
-        self.run_all("--memory", "6272K", "--threads", "1")
+        self.run_all("--memory", "6784K", "--threads", "1")
         self.same_bytes()
 
     def test_plan_keeps_to_the_budget(self):
@@ -343,7 +343,7 @@ class Table(Case):
 
     def test_same_as_made_up(self):
         """Whatever the budget, the lines' ends and the number of threads."""
-        for words, ending in (([], "\n"), (["--memory", "6272K", "--threads", "1"], "\r\n")):
+        for words, ending in (([], "\n"), (["--memory", "6784K", "--threads", "1"], "\r\n")):
             self.write(ending=ending)
             self.use()
             self.run_all(*words)

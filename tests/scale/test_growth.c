@@ -598,7 +598,7 @@ TEST(what_would_fit_counts_the_allowance)
         } else {
             IS_TRUE(p == NULL);
             IS(err.status, FTH_E_NO_FIT);
-            HAS(err.text, "reserved for libraries: fathom 5.12 MiB, OpenBLAS 8.50 MiB");
+            HAS(err.text, "reserved for libraries: fathom 5.62 MiB, OpenBLAS 8.50 MiB");
             HAS(err.hint, "would fit: mem.budget_bytes = ");
             const uint64_t enough = strtoull(strstr(err.hint, " = ") + 3, NULL, 10);
             if (turn == 2) EQ_U64(enough, budget + 1);

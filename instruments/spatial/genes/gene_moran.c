@@ -239,7 +239,7 @@ static int64_t least_room(const job *j)
  */
 uint64_t sp_gene_moran_bytes(const sp_sizes *size, int threads, bool least)
 {
-    enum { PAGES = 768 << 10 };
+    enum { PAGES = 384 << 10 };
     const uint64_t held = (uint64_t)(least ? size->cells : size->entries) * ENTRY;
     const uint64_t after = fixed_bytes(size->cells, size->genes, threads) + sp_walk_bytes(size) +
                            held + (uint64_t)size->cells * (K + 1) * 4;

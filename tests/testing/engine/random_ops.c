@@ -670,7 +670,8 @@ static bool op_fft2(rg *g)
 }
 static bool op_fft3(rg *g)
 {
-    return transform(g, 3);
+    /* where a graph has no value of three axes, of those it has: else it would be drawn forever */
+    return transform(g, 3) || transform(g, 2) || transform(g, 1);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */

@@ -117,11 +117,11 @@ static void each(const fth_call *c, bool lines, bool across,
 
 static void begin_largest(const fth_call *c, const int64_t *i)
 {
-    *(double *)state_at(c, LARGEST, i) = -INFINITY;
+    *(double *)state_at(c, LARGEST, i) = -HUGE_VAL;
 }
 static void begin_where(const fth_call *c, const int64_t *i)
 {
-    *(best *)state_at(c, WHERE, i) = (best){-INFINITY, -1};
+    *(best *)state_at(c, WHERE, i) = (best){-HUGE_VAL, -1};
     if (attr_of(c->node)->spread) *(moments *)state_at(c, MEAN, i) = (moments){0};
 }
 

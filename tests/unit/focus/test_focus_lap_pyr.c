@@ -276,8 +276,8 @@ TEST(same_bytes_in_any_budget)
     const fo_fusion how = t_fusion(FO_LAP_PYR);
     static const t_limits limits[] = {{.threads = 2},
                                       {.resident = true},
-                                      {.memory = 6656 << 10},
-                                      {.memory = 6112 << 10, .threads = 2},
+                                      {.memory = 7168 << 10},
+                                      {.memory = 6624 << 10, .threads = 2},
                                       {.device = true}};
     t_fuse(&t, fo_lap_pyr, &how, (t_limits){0}, want, NULL);
     for (int i = 0; i < 5; i++) {

@@ -88,7 +88,7 @@ TEST(memory_that_no_ledger_knows_counts_too)
 
 TEST(where_the_budget_is_tight_the_exact_bytes_are_promised)
 {
-    const uint64_t budget = 9 * MiB + (516 << 10); /* an arena of whole pages has no room in it */
+    const uint64_t budget = 9 * MiB + (1028 << 10); /* an arena of whole pages has no room in it */
     fth_context *ctx = context_of(budget);
     fth_val out;
     fth_plan_needs needs;

@@ -161,7 +161,7 @@ TEST(measured_rates_are_found_again_and_only_on_their_cpu)
         context_free(ctx);
     }
     snprintf(path, sizeof path, "rm -r %s", folder);
-    IS(system(path), 0);
+    EQ_I64(system(path), 0);
 }
 
 TEST(without_a_cache_directory_nothing_is_written)
