@@ -12,6 +12,7 @@
 #include "ops/dot_reduce.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/ranked.h"
 #include "testing/engine/op_device.h"
 #include "testing/engine/op_harness.h"
 
@@ -176,6 +177,11 @@ static fth_val make_variance(bench *b)
 static fth_val make_argreduce(bench *b)
 {
     return b->layout % 2 ? fth_argmin(long_x(b), "long") : fth_argmax(long_x(b), "long");
+}
+static fth_val make_ranked(bench *b)
+{
+    const int64_t rank[3] = {0, 17, 30}; /* of more elements than that along the axis */
+    return fth__ranked(FTH_HERE, long_x(b), "long", b->layout % 3 + 1, rank);
 }
 static fth_val make_histogram(bench *b)
 {
@@ -441,6 +447,7 @@ static const struct {
     CASE(reduce),
     CASE(variance),
     CASE(argreduce),
+    CASE(ranked),
     CASE(histogram),
     CASE(scan),
     CASE(gather),

@@ -54,8 +54,8 @@ void t_put(fth_dtype t, void *data, int64_t i, double re, double im)
     case FTH_I32: *(int32_t *)p = (int32_t)re; return;
     case FTH_I64: *(int64_t *)p = (int64_t)re; return;
     case FTH_U32: *(uint32_t *)p = (uint32_t)re; return;
-    case FTH_I16: *(int16_t *)p = (int16_t)re; return;
-    case FTH_I8: *(int8_t *)p = (int8_t)re; return;
+    case FTH_I16: *(int16_t *)p = (int16_t)(int64_t)re; return;
+    case FTH_I8: *(int8_t *)p = (int8_t)(int64_t)re; return;
     case FTH_F16: *(uint16_t *)p = fth__f64_to_f16(re); return;
     case FTH_BF16: *(uint16_t *)p = fth__f64_to_bf16(re); return;
     case FTH_F32: *(float *)p = (float)re; return;
