@@ -3077,7 +3077,7 @@ def median(v: Value, axis: str) -> Value:
 
 @_method
 def fft(v: Value, axes: Axes, into: Axes) -> Value:
-    """Discrete Fourier transform over one or two `axes`, "x" or "y x", the last ones of v; the axes `into`, of
+    """Discrete Fourier transform over one to three `axes` of v, "x", "y x" or "z y x"; the axes `into`, of
     the same sizes, take their place. Of complex numbers: cast reals, or write rfft."""
     return v.graph._build("fth_fft_", FFT["forward"], v, _axes(axes), _axes(into))
 

@@ -689,7 +689,7 @@ class Value:
         dtypes: integers reals; gradient: yes"""
         ...
     def fft(self, axes: Axes, into: Axes) -> Value:
-        """Discrete Fourier transform over one or two `axes`, "x" or "y x", the last ones of v; the axes `into`, of
+        """Discrete Fourier transform over one to three `axes` of v, "x", "y x" or "z y x"; the axes `into`, of
         the same sizes, take their place. Of complex numbers: cast reals, or write rfft.
 
         dtypes: complex; gradient: yes"""
@@ -1567,7 +1567,7 @@ def median(v: Value, axis: str) -> Value:
 
 
 def fft(v: Value, axes: Axes, into: Axes) -> Value:
-    """Discrete Fourier transform over one or two `axes`, "x" or "y x", the last ones of v; the axes `into`, of
+    """Discrete Fourier transform over one to three `axes` of v, "x", "y x" or "z y x"; the axes `into`, of
     the same sizes, take their place. Of complex numbers: cast reals, or write rfft.
 
     dtypes: complex; gradient: yes"""
