@@ -106,15 +106,17 @@ void bench_filter(bench *b)
 {
     const uint64_t array = (uint64_t)SIDE * SIDE * sizeof(float);
     bool wanted = false;
-    static const char *const cases[] = {"filter_blur", "filter_blur_little", "filter_5x5",
-                                        "filter_9x9"};
-    for (int i = 0; i < 4; i++) wanted |= bench_wants(b, cases[i]);
+    static const char *const cases[] = {"filter_blur", "filter_blur_little", "filter_reflect",
+                                        "filter_wrap", "filter_5x5",         "filter_9x9"};
+    for (int i = 0; i < 6; i++) wanted |= bench_wants(b, cases[i]);
     if (!wanted) return;
     filter f = {.in = bench_array(array), .out = bench_array(array), .taps = bench_array(4096)};
     bench_fill_f32(f.in, (int64_t)SIDE * SIDE, 1, 0.0f, 1.0f);
     bench_fill_f32(f.taps, (int64_t)TAPS * TAPS, 2, 0.0f, 0.2f);
     run_case(b, &f, "filter_blur", FTH_BORDER_ZERO, "constant", 0);
     run_case(b, &f, "filter_blur_little", FTH_BORDER_REFLECT, "reflect", 2 * array + (8u << 20));
+    run_case(b, &f, "filter_reflect", FTH_BORDER_REFLECT, "reflect", 0);
+    run_case(b, &f, "filter_wrap", FTH_BORDER_WRAP, "wrap", 0);
     run_square(b, &f, "filter_5x5", "2048^2 f32, 5 x 5 taps", 5);
     run_square(b, &f, "filter_9x9", "2048^2 f32, 9 x 9 taps", 9);
     free(f.in);

@@ -156,6 +156,42 @@ static void clip_inside(const row *r, int l, int64_t *lo, int64_t *hi)
     }
 }
 
+/* Elements from c on that lie as one: up to where look l comes to an end of its axis. */
+static int64_t run_of(const row *r, int l, int64_t c)
+{
+    const fth__look *look = &r->vm->look[l];
+    const int64_t step = r->vm->stride[FTH__VM_LOOKS + l][r->vm->col_dim],
+                  raw = r->raw[l] + c * step, at = fth__view_at(look->view, look->size, raw);
+    FTH_ASSERT(look->view->border == FTH__BORDER_WRAP && step != 0 && at >= 0);
+    return step > 0 ? fth__ceil_div_i64(look->size - at, step) : at / -step + 1;
+}
+
+/* Everything that moves along the row goes around its axis: it is a few pieces. */
+static bool only_around(const row *r)
+{
+    bool around = false;
+    for (int l = 0; l < r->vm->n_looks; l++) {
+        const fth__view_axis *v = r->vm->look[l].view;
+        if (v->in != r->i || (r->settled & 1u << l)) continue;
+        if (v->border != FTH__BORDER_WRAP || v->rows >= 0 || v->div != 1) return false;
+        around = true;
+    }
+    return around;
+}
+
+static void bring_around(const row *r, const char *from, char *to)
+{
+    const void *fill;
+    for (int64_t c = 0, n = 0; c < r->cols; c += n) {
+        n = r->cols - c;
+        for (int l = 0; l < r->vm->n_looks; l++)
+            if (r->vm->look[l].view->in == r->i && !(r->settled & 1u << l))
+                n = fth__min_i64(n, run_of(r, l, c));
+        const int64_t at = element(r, c, &fill);
+        fth__copy_block(r->size, 1, n, to + c * r->size, n, 1, from + at * r->size, 0, r->col);
+    }
+}
+
 /* A row beyond an end along another axis is one piece as well: the row that is read instead, or
  * the number that is returned. */
 static const void *settle_row(row *r)
@@ -191,6 +227,10 @@ static void bring_row(row *r, const char *from, char *to)
     int64_t lo = 0, hi = r->cols;
     if (fill) {
         fth__copy_block(r->size, 1, r->cols, to, r->cols, 1, fill, 0, 0);
+        return;
+    }
+    if (only_around(r)) {
+        bring_around(r, from, to);
         return;
     }
     for (int l = 0; l < r->vm->n_looks; l++)

@@ -14,7 +14,8 @@ enum {
     FTH__BORDER_ZERO,
     FTH__BORDER_CLAMP,
     FTH__BORDER_REFLECT,
-    FTH__BORDER_MIRROR
+    FTH__BORDER_MIRROR,
+    FTH__BORDER_WRAP
 };
 
 /* Index i of an axis of n > 0 elements as one of [0, n); -1: no element, the border's number. */
@@ -22,6 +23,7 @@ static inline FTH__BOTH int64_t fth__border_index(int border, int64_t n, int64_t
 {
     if (i >= 0 && i < n) return i;
     if (border == FTH__BORDER_CLAMP) return i < 0 ? 0 : n - 1;
+    if (border == FTH__BORDER_WRAP) return i % n < 0 ? i % n + n : i % n;
     if (border != FTH__BORDER_REFLECT && border != FTH__BORDER_MIRROR) return -1;
     /* both repeat: n elements and the same backwards, of which MIRROR has the two ends once */
     const int64_t twice = border == FTH__BORDER_MIRROR ? 1 : 0, period = 2 * (n - twice);

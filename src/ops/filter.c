@@ -3,7 +3,7 @@
  *
  * None of them has a kernel. A window around the ends is one of a longer axis: the value between
  * copies of its ends. That streams, because parts of an axis do, and has a gradient for the same
- * reason.
+ * reason. Programs know such a concatenation (plan/look.h), and read the value instead of it.
  */
 #include "ops/build.h"
 #include "ops/window.h"

@@ -9,7 +9,8 @@
 _Static_assert((int)FTH__BORDER_ZERO == (int)FTH_BORDER_ZERO &&
                    (int)FTH__BORDER_CLAMP == (int)FTH_BORDER_CLAMP &&
                    (int)FTH__BORDER_REFLECT == (int)FTH_BORDER_REFLECT &&
-                   (int)FTH__BORDER_MIRROR == (int)FTH_BORDER_MIRROR,
+                   (int)FTH__BORDER_MIRROR == (int)FTH_BORDER_MIRROR &&
+                   (int)FTH__BORDER_WRAP == (int)FTH_BORDER_WRAP,
                "borders have one number each");
 
 /* Index by index along the axis at the same place. */
@@ -115,7 +116,8 @@ bool fth__program_reads(const fth__program *p, int in)
 void fth__view_relation(const fth__program *p, const fth__view_axis *v, int out_dim,
                         fth_relation *out)
 {
-    if (v->along < 0 || v->mul < 1 || out_dim < 0) {
+    const bool around = v->border == FTH__BORDER_WRAP; /* the far end is read as well */
+    if (v->along < 0 || v->mul < 1 || out_dim < 0 || around) {
         fth__rel_whole(out);
         return;
     }

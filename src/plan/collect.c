@@ -67,6 +67,21 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
     return FTH_OK;
 }
 
+void fth__plan_drop_units(fth_plan *p)
+{
+    for (int64_t i = 0; i < p->n_units; i++) {
+        fth__heap_free(p->mem, p->unit[i].rel);
+        fth__heap_free(p->mem, p->unit[i].member);
+        if (!p->unit[i].synthetic) continue;
+        union {
+            const fth_node *in;
+            fth_node *out;
+        } cast = {p->unit[i].node};
+        fth__heap_free(p->mem, cast.out);
+    }
+    p->n_units = p->n_faults = 0;
+}
+
 bool fth__node_may_fail(const fth_node *n)
 {
     return (n->op->flags & FTH_OP_MAY_FAIL) ||
@@ -130,6 +145,18 @@ static fth_status check_assigns(const fth_plan *p, const bool *needed, fth_err *
     return FTH_OK;
 }
 
+static fth_status make_units(fth_plan *p, const bool *needed, fth_err *err)
+{
+    for (int64_t i = 0; i < p->graph->n_values; i++) p->unit_of[i] = -1;
+    FTH_TRY(fth__plan_fuse(p, needed, err));
+    for (int64_t i = 0; i < p->n_units; i++)
+        for (int k = 0; k < p->unit[i].node->n_in; k++) {
+            FTH_ASSERT(p->unit_of[p->unit[i].node->in_val[k].id] < i); /* in order of data flow */
+            p->is_read[p->unit[i].node->in_val[k].id] = true;
+        }
+    return fth__plan_mark_updates(p, err);
+}
+
 fth_status fth__plan_collect(fth_plan *p, fth_err *err)
 {
     const fth_graph *g = p->graph;
@@ -146,14 +173,22 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->keep, (void **)&p->keep, err);
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->is_read, (void **)&p->is_read, err);
-    for (int64_t i = 0; s == FTH_OK && i < g->n_values; i++) p->unit_of[i] = -1;
-    if (s == FTH_OK) s = fth__plan_fuse(p, needed, err);
-    for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++)
-        for (int k = 0; k < p->unit[i].node->n_in; k++) {
-            FTH_ASSERT(p->unit_of[p->unit[i].node->in_val[k].id] < i); /* in order of data flow */
-            p->is_read[p->unit[i].node->in_val[k].id] = true;
-        }
-    if (s == FTH_OK) s = fth__plan_mark_updates(p, err);
+    if (s == FTH_OK) s = make_units(p, needed, err);
+    fth__heap_free(p->mem, needed);
+    return s;
+}
+
+fth_status fth__plan_collect_again(fth_plan *p, fth_err *err)
+{
+    bool *needed = NULL;
+    const size_t n = (size_t)p->graph->n_values;
+    fth__plan_unschedule(p);
+    fth__plan_drop_units(p);
+    memset(p->keep, 0, sizeof *p->keep * n);
+    memset(p->is_read, 0, sizeof *p->is_read * n);
+    FTH_TRY(fth__heap_take(p->mem, p->graph->n_nodes + 1, sizeof *needed, (void **)&needed, err));
+    mark_needed(p, needed);
+    const fth_status s = make_units(p, needed, err);
     fth__heap_free(p->mem, needed);
     return s;
 }

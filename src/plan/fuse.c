@@ -585,8 +585,11 @@ static bool read_plainly(const fth__fuser *f, uint32_t v)
 }
 
 /* What programs need not be given as a value: views, rows, and what they make themselves. */
-static bool is_source(const fth_node *n)
+static bool is_source(const fth__fuser *f, const fth_node *n)
 {
+    fth__look_cycle around;
+    if (fth__look_around(f->p, n, &around))
+        return f->p->around || fth__plan_resident(f->p, around.value);
     return fth__is_view(n) || n->op == &fth__op_gather || n->op == &fth__op_index ||
            n->op == &fth__op_random;
 }
@@ -596,7 +599,7 @@ static void find_views(fth__fuser *f)
     const fth__fuse_nodes *g = f->g;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* readers first */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || !is_source(n) || f->is_out[n->out_val[0].id]) continue;
+        if (!f->needed[k] || !is_source(f, n) || f->is_out[n->out_val[0].id]) continue;
         const uint32_t v = n->out_val[0].id;
         bool only = true;
         for (int64_t r = f->first[v]; only && r < f->first[v + 1]; r++) {

@@ -18,16 +18,7 @@ static void gone(fth__object *o)
     if (p->drop_tapes) p->drop_tapes(p);
     fth_plan_rest(p);
     fth__plan_unschedule(p);
-    for (int64_t i = 0; i < p->n_units; i++) {
-        fth__heap_free(mem, p->unit[i].rel);
-        fth__heap_free(mem, p->unit[i].member);
-        if (!p->unit[i].synthetic) continue;
-        union {
-            const fth_node *in;
-            fth_node *out;
-        } cast = {p->unit[i].node};
-        fth__heap_free(mem, cast.out);
-    }
+    fth__plan_drop_units(p);
     fth__heap_free(mem, p->unit);
     fth__heap_free(mem, p->unit_of);
     fth__heap_free(mem, p->keep);
@@ -113,6 +104,13 @@ bool fth__plan_in_place(const fth_plan *p, const fth__input *in)
     return p->device_memory ? in->param != NULL : in->source.data != NULL;
 }
 
+bool fth__plan_resident(const fth_plan *p, uint32_t value)
+{
+    const fth_node *n = p->node[p->graph->value[value].node];
+    return n->op == &fth__op_input &&
+           fth__plan_in_place(p, &p->graph->input[((const fth__input_attr *)n->attr)->index]);
+}
+
 /* The caller's memory that the plan uses in place counts against the budget; whatever else the
  * ledger holds is not there to be used. Of the context's budget, what other libraries may take is
  * reserved too; a plan's own limit is about its data alone. */
@@ -196,12 +194,13 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     if (p->limits.stream && p->limits.stream[0] && fth_axis_find(p->graph, p->limits.stream) < 0)
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
                         p->limits.stream);
+    p->around = fth__plan_may_go_around(p);
     FTH_TRY(fth__plan_collect(p, err));
     FTH_TRY(link_outputs(p, err));
     FTH_TRY(check_readable(p, err));
     count_memory(p);
     FTH_TRY(agree_budget(p, err));
-    return fth__plan_search(p, err);
+    return fth__plan_settle(p, err);
 }
 
 static void log_plan(const fth_plan *p, fth_status s, const fth_err *err)

@@ -187,6 +187,8 @@ struct fth_plan {
     bool *is_read; /* per value: some unit reads it */
     bool joined;   /* updates are cut into pieces with their gradients */
     bool apart;    /* sums that ranks cannot join wait for the end of their pass */
+    bool around;   /* values are read around the ends of an axis where they lie (around.c) */
+    bool draft;    /* another search follows a refusal: it need not name the least budget */
 
     int64_t n_loops, cap_loops;
     fth__sweep *loop;
@@ -199,6 +201,7 @@ struct fth_plan {
     int64_t late; /* items from here on run after the sinks are committed; they cannot fail */
 
     uint64_t peak, lower, foreign;
+    uint64_t refused;     /* bytes that would do, after a refusal */
     uint64_t unlisted;    /* of foreign: what the ledger does not count */
     fth__allowance allow; /* with the sinks known while planning, */
     uint64_t staging;     /* and so are buffers on the way to a device: sinks may be gone later */
@@ -230,12 +233,15 @@ fth_status fth__plan_find_equal(fth_plan *p, const bool *needed, fth_err *err);
 /* ---- collect.c, fuse.c: the units --------------------------------------------------------------
  */
 fth_status fth__plan_collect(fth_plan *p, fth_err *err);
+/* The units anew, with other switches of the plan. */
+fth_status fth__plan_collect_again(fth_plan *p, fth_err *err);
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
 /* A program may make the result of n on the way; one that does n may so make operand k of it. */
 bool fth__node_may_vanish(const fth_node *n);
 bool fth__node_may_take_in(const fth_node *n, int k);
 /* shorten.c: equal instructions and constants of a program once. */
 void fth__program_shorten(fth__program *pr);
+void fth__plan_drop_units(fth_plan *p);
 /* Append a unit; takes ownership of a synthetic node even when it fails. */
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
 /* "mul", "sum": which map or reduction it is, or the operation's own name. */
@@ -243,6 +249,8 @@ const char *fth__node_does(const fth_node *node);
 
 /* The input's memory is used where it is, without a copy in the arena. */
 bool fth__plan_in_place(const fth_plan *p, const fth__input *in);
+/* The value is such an input: in memory anyway, for as long as the plan runs. */
+bool fth__plan_resident(const fth_plan *p, uint32_t value);
 
 /* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none) ---- */
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
@@ -394,6 +402,10 @@ typedef struct fth__staging {
     uint64_t bytes;      /* of all buffers; 0 on the CPU */
 } fth__staging;
 fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks);
+
+/* ---- around.c: the plan that is quicker or fits, of two ways around the ends of an axis ---- */
+bool fth__plan_may_go_around(const fth_plan *p);
+fth_status fth__plan_settle(fth_plan *p, fth_err *err);
 
 /* ---- search.c: the search; refuse.c: its refusal ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);

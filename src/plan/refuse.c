@@ -26,6 +26,7 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     fth__text t;
     fth__text_init(&t, text, sizeof text);
     const uint64_t total = smallest + p->foreign;
+    p->refused = total;
     fth__text_add(&t, "the smallest plan needs %s (%llu bytes); %s (%llu bytes) are allowed",
                   fth_mem_format_size(total, need, sizeof need), (unsigned long long)total,
                   fth_mem_format_size(p->budget, allowed, sizeof allowed),

@@ -559,6 +559,7 @@ static fth_status find(search *s, fth_err *err)
         best = (choice){.axis = {-1, -1}};
         FTH_TRY(search_anew(s, &best, err));
     }
+    if (!best.found && p->draft) return FTH_FAIL(err, FTH_E_NO_FIT, "it does not fit");
     if (!best.found) {
         const uint64_t smallest = s->smallest;
         FTH_TRY(tighten(s, err));

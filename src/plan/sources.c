@@ -21,14 +21,6 @@ static bool may_look(const fth__fuser *f, uint32_t v)
     return f->is_view[f->g->value[v].node];
 }
 
-/* In memory anyway, for as long as the plan runs. */
-static bool is_resident(const fth__fuser *f, uint32_t v)
-{
-    const fth_node *n = fth__fuse_node(f, v);
-    return n->op == &fth__op_input &&
-           fth__plan_in_place(f->p, &f->p->graph->input[((const fth__input_attr *)n->attr)->index]);
-}
-
 /* Random numbers take as long to make as to read and write a few times: not several times each. */
 static bool is_worth_making(const fth__fuser *f, const fth__group *gr, const fth__looked *l)
 {
@@ -86,7 +78,7 @@ static bool reads(const fth__fuser *f, const fth__group *gr, const fth__fuse_roo
     }
     return good && n <= left->views && l->path.n_rows <= left->inputs &&
            (elements(fth__val_desc(fth__val_at(f->p->graph, l->path.value))) <= most ||
-            is_resident(f, l->path.value));
+            fth__plan_resident(f->p, l->path.value));
 }
 
 void fth__fuse_look(const fth__fuser *f, const fth__group *gr, uint32_t v,
