@@ -9,9 +9,12 @@
 #include "ops/window.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* An axis of `size` elements for a part of `axis` that v does not have yet; false: recorded. */
-static bool part_axis(fth_site site, fth_val v, const char *axis, int64_t size, char *name)
+/* An axis of `size` elements for a part of `axis` that v does not have yet, nor another part
+ * (`other`, or NULL): each follows a streamed axis at its own place. false: recorded. */
+static bool part_axis(fth_site site, fth_val v, const char *axis, int64_t size, const char *other,
+                      char *name)
 {
     for (int k = 0; k < 26; k++) {
         snprintf(name, FTH__NAME, "%.8s_part%lld%.1s", axis, (long long)size,
@@ -19,7 +22,9 @@ static bool part_axis(fth_site site, fth_val v, const char *axis, int64_t size, 
         const int64_t known = fth_axis_size(v.graph, name);
         const bool used =
             known >= 0 && fth_desc_find(fth__val_desc(v), fth_axis_find(v.graph, name)) >= 0;
-        if (!used && (known < 0 || known == size)) return fth_axis_(v.graph, site, name, size);
+        const bool apart = !other || strcmp(other, name) != 0;
+        if (!used && apart && (known < 0 || known == size))
+            return fth_axis_(v.graph, site, name, size);
     }
     fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "no name is left for a part of axis '%s'", axis);
     return false;
@@ -27,9 +32,9 @@ static bool part_axis(fth_site site, fth_val v, const char *axis, int64_t size, 
 
 /* [from, from + size) of an axis under the name that part_axis finds. */
 static fth_val part_of(fth_site site, fth_val v, const char *axis, int64_t from, int64_t size,
-                       char *name)
+                       const char *other, char *name)
 {
-    if (!part_axis(site, v, axis, size, name)) return fth__poison(v);
+    if (!part_axis(site, v, axis, size, other, name)) return fth__poison(v);
     return fth_slice_(site, v, axis, from, name);
 }
 
@@ -43,18 +48,18 @@ static fth_val surround(fth_site site, fth_val v, const char *axis, int64_t lo, 
     int n = 0;
     const int64_t size = fth_axis_size(v.graph, axis);
     if (lo > 0) {
-        part[n] = part_of(site, v, axis, size - lo, lo, name[0]);
+        part[n] = part_of(site, v, axis, size - lo, lo, NULL, name[0]);
         of[n++] = name[0];
     }
     part[n] = v;
     of[n++] = axis;
     if (hi > 0) {
-        part[n] = part_of(site, v, axis, 0, hi, name[1]);
+        part[n] = part_of(site, v, axis, 0, hi, lo > 0 ? name[0] : NULL, name[1]);
         of[n++] = name[1];
     }
     for (int i = 0; i < n; i++)
         if (!fth_val_ok(part[i])) return fth__poison(v);
-    if (!part_axis(site, v, axis, size + lo + hi, into)) return fth__poison(v);
+    if (!part_axis(site, v, axis, size + lo + hi, NULL, into)) return fth__poison(v);
     return fth_concat_(site, n, part, of, into);
 }
 
@@ -112,8 +117,8 @@ fth_val fth_roll_(fth_site site, fth_val v, const char *axis, int64_t by)
     const int64_t size = fth__size_of(v.graph, id);
     const int64_t first = size > 0 ? (by % size + size) % size : 0;
     if (first == 0) return fth_slice_(site, v, axis, 0, axis);
-    const fth_val part[2] = {part_of(site, v, axis, size - first, first, name[0]),
-                             part_of(site, v, axis, 0, size - first, name[1])};
+    const fth_val last = part_of(site, v, axis, size - first, first, NULL, name[0]),
+                  part[2] = {last, part_of(site, v, axis, 0, size - first, name[0], name[1])};
     const char *const of[2] = {name[0], name[1]};
     if (!fth_val_ok(part[0]) || !fth_val_ok(part[1])) return fth__poison(v);
     return fth_concat_(site, 2, part, of, axis);

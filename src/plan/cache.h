@@ -19,6 +19,7 @@ typedef struct fth__decision {
     bool relieved;                   /* blocks are given up between uses */
     bool apart;                      /* sums that ranks cannot join wait for the end */
     bool sharing;                    /* ranks share passes */
+    bool at_once;                    /* it fits without passes */
     int n_kept;
     uint32_t kept[FTH__CACHE_KEPT];
 } fth__decision;

@@ -194,7 +194,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     if (p->limits.stream && p->limits.stream[0] && fth_axis_find(p->graph, p->limits.stream) < 0)
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
                         p->limits.stream);
-    p->around = fth__plan_may_go_around(p);
+    p->around = fth__plan_first_around(p);
     FTH_TRY(fth__plan_collect(p, err));
     FTH_TRY(link_outputs(p, err));
     FTH_TRY(check_readable(p, err));

@@ -188,6 +188,7 @@ struct fth_plan {
     bool joined;   /* updates are cut into pieces with their gradients */
     bool apart;    /* sums that ranks cannot join wait for the end of their pass */
     bool around;   /* values are read around the ends of an axis where they lie (around.c) */
+    bool at_once;  /* it fits without passes, and has them for speed alone */
     bool draft;    /* another search follows a refusal: it need not name the least budget */
 
     int64_t n_loops, cap_loops;
@@ -404,7 +405,7 @@ typedef struct fth__staging {
 fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks);
 
 /* ---- around.c: the plan that is quicker or fits, of two ways around the ends of an axis ---- */
-bool fth__plan_may_go_around(const fth_plan *p);
+bool fth__plan_first_around(const fth_plan *p);
 fth_status fth__plan_settle(fth_plan *p, fth_err *err);
 
 /* ---- search.c: the search; refuse.c: its refusal ---- */

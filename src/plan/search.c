@@ -352,6 +352,7 @@ static void remember(const search *s, const choice *c)
                        .relieved = c->relieved,
                        .apart = c->apart,
                        .sharing = p->sharing,
+                       .at_once = p->at_once,
                        .n_loops = (int)p->n_loops};
     memcpy(d.axis, c->axis, sizeof d.axis);
     if (p->n_loops > FTH__CACHE_LOOPS) return;
@@ -374,6 +375,7 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     choice c = {.joined = d.joined, .relieved = d.relieved, .apart = d.apart};
     const bool sharing = p->sharing;
     p->sharing = d.sharing;
+    p->at_once = d.at_once;
     memcpy(c.axis, d.axis, sizeof c.axis);
     FTH_TRY(fth__grow(p->mem, &s->chunk, &s->cap_chunk, d.n_loops, err));
     s->n_chunk = d.n_loops;
@@ -457,6 +459,7 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
     const bool forced = p->limits.stream && p->limits.stream[0];
     const bool never = p->limits.stream && !p->limits.stream[0];
     bool whole = false;
+    p->at_once = false;
     if (p->sharing && !never && p->limits.min_pieces == 0)
         FTH_TRY(try_shared(s, best, forced, &whole, err));
     if (whole) return FTH_OK;
@@ -464,6 +467,7 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
         FTH_TRY(try_depths(s, 1, false, best, err));
     if (!forced && !best->found) {
         FTH_TRY(try_axes(s, best, err));
+        p->at_once = best->found;
         if (best->found) return quicken(s, best, err); /* the schedule at hand is the plan */
     }
     for (int relieved = 0; relieved < 2 && !best->found; relieved++)

@@ -74,12 +74,14 @@ static void seed_maps(state *st, fth_axis_id axis)
                                 .rows = g->axis[axis]->size};
 }
 
-/* Which other axes move with the streaming axis, and how. Two ways with different scales: no. */
+/* Which other axes move with the streaming axis, and how: of several operands as the longest does.
+ * Two ways with different scales: no. */
 static bool spread_maps(state *st)
 {
     fth__map *map = st->s->map;
     for (int i = 0; i < st->n; i++) {
         const fth__unit *u = &st->p->unit[st->units[i]];
+        int64_t longest[FTH_MAX_AXES] = {0}; /* per output axis that this unit is the first of */
         for (int k = 0; k < u->node->n_in; k++)
             for (int d = 0; d < u->node->in[k].n_axes; d++) {
                 const fth_relation *r = &u->rel[k][d];
@@ -90,11 +92,12 @@ static bool spread_maps(state *st)
                 fth__map next;
                 if (taken(st, u->node->out[0].axis[r->out_dim]) || !follow(from, r, &next))
                     continue;
-                if (!to->in) {
-                    *to = next;
-                } else if (!same_map(to, &next)) {
-                    return false;
-                }
+                if (to->in && !same_map(to, &next)) return false;
+                int64_t *first = &longest[r->out_dim];
+                const int64_t size = u->node->in[k].size[d] + 1;
+                if (to->in && (*first == 0 || size <= *first)) continue;
+                *to = next;
+                *first = size;
             }
     }
     return true;
@@ -147,6 +150,19 @@ static int max_int(int a, int b)
     return a > b ? a : b;
 }
 
+/* A part of the operand is needed when quite another one is at hand, as of the ends of an axis that
+ * are copied to its other side: in one pass more of what it is made of would wait than it has. */
+static bool is_far(const fth__segment *s, const fth__unit *u, int k, int d)
+{
+    const fth_relation *r = &u->rel[k][d];
+    fth__map at;
+    if (r->along != FTH_HALO || r->out_dim < 0 || !follow(&s->map[u->node->in[k].axis[d]], r, &at))
+        return false;
+    const fth__map *to = &s->map[u->node->out[0].axis[r->out_dim]];
+    const int64_t by = (to->off - at.off) * r->mul / r->div;
+    return to->in && !to->row_ptr && (by < 0 ? -by : by) >= 2 * u->node->in[k].size[d];
+}
+
 /* First pass in which input k of u can be used; marks what must be whole. */
 static int input_pass(state *st, const fth__unit *u, int k, bool streamed)
 {
@@ -161,7 +177,7 @@ static int input_pass(state *st, const fth__unit *u, int k, bool streamed)
     for (int d = 0; d < u->node->in[k].n_axes; d++) {
         const fth_relation *r = &u->rel[k][d];
         if (!s->map[u->node->in[k].axis[d]].in) continue;
-        if (r->along == FTH_WHOLE)
+        if (r->along == FTH_WHOLE || is_far(s, u, k, d))
             whole = true;
         else
             piecewise = true;
@@ -205,7 +221,7 @@ static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
  * rows that end anywhere. */
 static bool off_grid(const fth__map *m, int64_t grid, int64_t size)
 {
-    return grid >= size || m->off % grid != 0 || (m->row_ptr && grid > 1);
+    return (grid > 1 && grid >= size) || m->off % grid != 0 || (m->row_ptr && grid > 1);
 }
 
 /* A unit whose grid covers the whole axis cannot be cut along it: it stays out of the loop, rather
