@@ -387,7 +387,7 @@ static int64_t index_of(machine *m, const fth__view_axis *v, const int64_t *glob
 static uint64_t counter_of(const machine *m, const fth__made *made)
 {
     uint64_t n = (uint64_t)made->add;
-    for (int k = 0; k < m->p->n_axes; k++)
+    for (int k = 0; k < m->p->n_axes + (m->tail.inner > 0); k++)
         n += (uint64_t)(m->origin[k] + m->index[k]) * (uint64_t)made->step[k];
     return n;
 }

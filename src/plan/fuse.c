@@ -525,11 +525,11 @@ static bool is_short(const fth_node *reduce)
 
 /* Sums over the taps of a window of a window: what the first leaves for each tap of the second need
  * not be kept. Both axes are short, so that neither is ever cut, and something is looked through.
- * -1: it is none. A device adds one axis after the other. */
+ * -1: it is none. */
 static int find_inner(const fth__fuser *f, int root)
 {
     const fth_node *n = f->g->node[root];
-    if (!f->any_view || f->p->device_memory || !fth__fuse_tail(n) || !is_short(n)) return -1;
+    if (!f->any_view || !fth__fuse_tail(n) || !is_short(n)) return -1;
     const uint32_t v = n->in_val[0].id;
     const int inner = (int)f->g->value[v].node;
     const fth_node *first = f->g->node[inner];

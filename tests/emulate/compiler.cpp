@@ -81,7 +81,7 @@ fth_status fth__jit_get(fth_device *, const fth_node *node, const fth__program *
     for (int k = 0; k < p->n_axes; k++) elements *= p->size[k];
     code->done += work;
     if (code->done <= fth__worth_of(p, elements)) return FTH_OK;
-    const std::string name = std::string(dir) + "/kernel" + std::to_string(known.size());
+    const std::string name = std::string(dir) + "/kernel" + std::to_string(compiled);
     if (!code->kernel) {
         FTH_TRY(compile(text, name, code, err));
         compiled++;

@@ -22,16 +22,17 @@ typedef struct shape {
 } shape;
 
 /* The first operand lacks the last axis, the taps of a window over another, through which it is
- * read. Or rows of it are, by an index along the first axis or along all of them; and numbers that
- * the program makes are added. */
-typedef enum rows { WINDOW, BY_ROW, BY_ELEMENT } rows;
+ * read; so it is over the next axis as well, whose taps are reduced before. Or rows of it are, by
+ * an index along the first axis or along all of them; and numbers that the program makes are added.
+ */
+typedef enum rows { WINDOW, WINDOWS, BY_ROW, BY_ELEMENT } rows;
 typedef struct window {
     shape shape;
     int axis;
     fth_border border;
     rows rows;
 } window;
-enum { ROWS = 50 };
+enum { ROWS = 50, INSIDE = 3 };
 
 static const shape shapes[] = {
     {1, {5000003}, -1},     {2, {2048, 2304}, -1}, {2, {4099, 1031}, -1}, {2, {2048, 2304}, 1},
@@ -98,6 +99,19 @@ static void view_window(fth_node *node, fth__program *p, const shape *sh, const 
                                   .rows = -1};
 }
 
+/* Over the axis behind as well; the second operand is weights of its taps. */
+static void view_windows(fth_node *node, fth__program *p, const shape *sh, const window *w)
+{
+    const int inside = sh->n_axes;
+    view_window(node, p, sh, w);
+    p->view[p->n_views] = p->view[0];
+    p->view[p->n_views].dim = p->view[p->n_views].along = (int16_t)(w->axis + 1);
+    p->view[p->n_views++].tap = (int16_t)inside;
+    p->axis[inside] = inside;
+    p->size[inside] = INSIDE;
+    p->inner_red = FTH_RED_SUM + 1;
+}
+
 /* Operand 2 is the index. */
 static void view_rows(fth_node *node, fth__program *p, const shape *sh, const window *w)
 {
@@ -142,7 +156,7 @@ static void make(fth_node *node, fth__program *p, const shape *sh, const window 
                  fth_red red, int more)
 {
     memset(p, 0, sizeof *p);
-    const bool by_index = w && w->rows != WINDOW;
+    const bool by_index = w && w->rows >= BY_ROW, twice = w && w->rows == WINDOWS;
     p->n_axes = sh->n_axes;
     p->n_in = node->n_in = more == PLAIN ? 1 : by_index ? 3 : 2;
     p->n_const = by_index;
@@ -159,24 +173,24 @@ static void make(fth_node *node, fth__program *p, const shape *sh, const window 
         p->size[k] = node->in[0].size[k] = sh->size[k];
     }
     node->in[0].n_axes = sh->n_axes;
-    if (w) (by_index ? view_rows : view_window)(node, p, sh, w);
+    if (w) (by_index ? view_rows : twice ? view_windows : view_window)(node, p, sh, w);
     if (by_index) {
         p->reg_dtype[p->n_in] = FTH_I64;
         p->constant_i64[0] = 11;
     }
     node->in[1].n_axes = 1;
-    node->in[1].axis[0] = sh->n_axes - 1;
-    node->in[1].size[0] = sh->size[sh->n_axes - 1];
+    node->in[1].axis[0] = twice ? sh->n_axes : sh->n_axes - 1;
+    node->in[1].size[0] = twice ? INSIDE : sh->size[sh->n_axes - 1];
     if (more != PLAIN) {
         add(p, t == FTH_BOOL ? FTH_EW_XOR : FTH_EW_MUL, t, 0, 0);
         add(p, t == FTH_BOOL ? FTH_EW_OR : FTH_EW_ADD, t, p->out_reg[0], 1);
         if (fth__ew_dtype(FTH_EW_EXP, t) == t) add(p, FTH_EW_EXP, t, p->out_reg[0], -1);
     }
     if (by_index) add_made(p, t);
-    const fth_ew twice = t == FTH_BOOL                       ? FTH_EW_OR
-                         : fth__ew_dtype(FTH_EW_MIN, t) == t ? FTH_EW_MIN
-                                                             : FTH_EW_ADD;
-    for (int i = 0; i < more; i++) add(p, twice, t, p->out_reg[0], 1);
+    const fth_ew pair = t == FTH_BOOL                       ? FTH_EW_OR
+                        : fth__ew_dtype(FTH_EW_MIN, t) == t ? FTH_EW_MIN
+                                                            : FTH_EW_ADD;
+    for (int i = 0; i < more; i++) add(p, pair, t, p->out_reg[0], 1);
     node->op = &fth__op_fused;
     node->attr = p;
     node->attr_bytes = sizeof *p;
@@ -331,19 +345,23 @@ TEST(compiled_and_interpreted_are_the_same)
 }
 
 /* Windows along the axis that threads go along, and along another; summed over their taps, or not.
- */
+ * Over two axes both are, one inside the other. */
 TEST(windows_that_are_read_in_place)
 {
     static const window windows[] = {{{3, {300, 2304, 5}, 2}, 1, FTH_BORDER_MIRROR, WINDOW},
+                                     {{3, {301, 2304, 5}, 2}, 0, FTH_BORDER_WRAP, WINDOWS},
                                      {{3, {700, 1024, 5}, 2}, 0, FTH_BORDER_REFLECT, WINDOW},
                                      {{2, {200001, 7}, -1}, 0, FTH_BORDER_ZERO, WINDOW},
-                                     {{3, {340, 1031, 4}, -1}, 0, FTH_BORDER_CLAMP, WINDOW}};
+                                     {{3, {340, 1031, 4}, -1}, 0, FTH_BORDER_CLAMP, WINDOW},
+                                     {{3, {200, 1500, 7}, 2}, 0, FTH_BORDER_ZERO, WINDOWS},
+                                     {{3, {20000, 2, 5}, 2}, 0, FTH_BORDER_CLAMP, WINDOWS}};
     stage s = {.device = NULL};
     fth_context *ctx = begin(&s);
     const int n = t_full() ? (int)(sizeof windows / sizeof *windows) : 2;
     for (int i = 0; i < n; i++) {
         s.window = &windows[i];
-        compare(&s, &windows[i].shape, i % 2 ? FTH_U16 : FTH_F32, FTH_RED_SUM, i, 200, false);
+        const fth_dtype t = (i + (windows[i].rows == WINDOWS)) % 2 ? FTH_U16 : FTH_F32;
+        compare(&s, &windows[i].shape, t, FTH_RED_SUM, i, 200, false);
     }
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));

@@ -76,6 +76,7 @@ void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec
     memset(a, 0, sizeof *a);
     a->n_axes = w->n_axes;
     a->count = (uint32_t)items_of(w);
+    a->inner = e->p.inner_red > 0 ? e->p.size[e->p.n_axes] : 0;
     for (int k = 0; k < w->n_axes; k++) {
         a->extent[k] = (uint32_t)(k == last ? w->extent[k] / vec : w->extent[k]);
         set_magic(a->extent[k], &a->magic[k], &a->shift[k]);
@@ -86,6 +87,7 @@ void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec
         for (int k = 0; k < w->n_axes; k++) o->stride[k] = w->stride[j][k] * (k == last ? vec : 1);
         o->step = e->shape.rows ? w->along[j] : w->stride[j][last];
         o->along = w->along[j];
+        o->inner = w->inner[j];
     }
     memcpy(a->look, w->look, sizeof a->look);
     a->fault = w->fault;
@@ -289,7 +291,7 @@ uint64_t wide_of(const fth__ew_program *e)
 
 void plan_rows(tail_plan *t, const fth__ew_program *e, int64_t n, int64_t rows)
 {
-    const fth_dtype from = (fth_dtype)e->p.reg_dtype[e->p.out_reg[0]];
+    const fth_dtype from = fth__ew_joined(&e->p);
     t->value = from == FTH_F16 || from == FTH_BF16 ? 4 : (uint64_t)fth_dtype_size(from);
     t->segs = t->chunks = 1;
     if (e->shape.brief || t->segments < 1) return;

@@ -22,7 +22,8 @@ typedef struct fth__ew_operand {
     char *data;
     int64_t stride[FTH__EW_AXES]; /* elements from one item to the next; 0: it lacks the axis */
     int64_t step;                 /* elements between neighbours inside an item */
-    int64_t along;                /* elements from one place of the tail's axis to the next */
+    int64_t along;                /* elements from one place of the tail's axis to the next, */
+    int64_t inner;                /* and of the axis that is reduced before it */
 } fth__ew_operand;
 
 /* A number of the program, by the member its dtype is computed in. */
@@ -83,6 +84,7 @@ typedef struct fth__ew_args {
     fth__ew_fault *fault; /* with looks of rows */
     uint32_t count;       /* items of this launch */
     int32_t n_axes;
+    int64_t inner; /* elements of the axis that is reduced before the tail's; 0: there is none */
     uint32_t extent[FTH__EW_AXES]; /* in items, innermost last */
     uint32_t magic[FTH__EW_AXES], shift[FTH__EW_AXES];
     /* Tail along the innermost axis: tasks of a block of threads, and how their elements lie in

@@ -23,6 +23,7 @@
  *   TAIL_INSIDE   elements of a block, where every block lies inside one item; else 0
  *   TAIL_FREE     rows are long, and no order can change what they come to
  *   TAIL_SMALL    sums of u8 and u16; 2: of the bytes of the first operand as they are
+ * Where an item reduces another axis first, batch and its functions are those of fused_inner.h.
  * One kernel comes out: what a program does not need only takes time to compile.
  */
 #ifndef FTH_CUDA_FUSED_BODY_H

@@ -30,7 +30,7 @@ struct walk {
     int n_axes, n_ops;
     int64_t extent[FTH_MAX_AXES];
     int64_t stride[FTH__EW_OPERANDS][FTH_MAX_AXES]; /* elements */
-    int64_t along[FTH__EW_OPERANDS];
+    int64_t along[FTH__EW_OPERANDS], inner[FTH__EW_OPERANDS];
     int64_t bytes[FTH__EW_OPERANDS]; /* of an element */
     char *data[FTH__EW_OPERANDS];
     int64_t n, lo; /* the tail's piece */
@@ -49,6 +49,12 @@ bool has_tail(const fth__ew_program *e)
     return e->p.tail_dim >= 0;
 }
 
+/* Axes of the space, with the one that is reduced before the tail's. */
+int all_axes(const fth__program *p)
+{
+    return p->n_axes + (p->inner_red > 0);
+}
+
 void set_operand(walk *w, int j, const fth__program *p, const fth_desc *d, const fth_tile *t,
                  int64_t bytes, int64_t (*stride)[FTH_MAX_AXES])
 {
@@ -65,7 +71,7 @@ void set_place(walk *w, int j, const fth_call *call, const fth__program *p, int 
     int64_t by = 1, first = 0;
     for (int dim = d->n_axes - 1; dim >= 0; by *= d->size[dim--]) {
         const fth__view_axis *v = fth__view_find(p, rows, dim);
-        for (int k = 0; k < p->n_axes; k++) {
+        for (int k = 0; k < all_axes(p); k++) {
             const int64_t step = v ? (v->along == k ? v->mul : 0) + (v->tap == k ? v->tap_mul : 0)
                                    : p->axis[k] == d->axis[dim];
             stride[j][k] += step * by;
@@ -95,7 +101,7 @@ int set_made(walk *w, int j, const fth__program *p, const int64_t *origin,
         fth__ew_look *look = &w->look[j - p->n_in];
         look->in = look->rows = -1;
         look->size = made->stream;
-        for (int k = 0; k < p->n_axes; k++) {
+        for (int k = 0; k < all_axes(p); k++) {
             stride[j][k] = made->step[k];
             first += made->step[k] * origin[k];
         }
@@ -145,7 +151,10 @@ void set_inputs(walk *w, const fth_call *call, const fth__program *p, const int6
     }
     share_fill(w, j - p->n_in);
     j = set_made(w, j, p, origin, stride);
-    for (int i = 0; i < j; i++) w->along[i] = p->tail_dim >= 0 ? stride[i][p->tail_dim] : 0;
+    for (int i = 0; i < j; i++) {
+        w->along[i] = p->tail_dim >= 0 ? stride[i][p->tail_dim] : 0;
+        w->inner[i] = p->inner_red > 0 ? stride[i][p->n_axes] : 0;
+    }
 }
 
 /* Axes of the call, those of one element left out, neighbours that lie as one joined. */

@@ -24,6 +24,7 @@ enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_
 
 struct code {
     int32_t n_in, n_looks, n_const, n_instr, n_out, n_made;
+    int32_t inner_red, inner_to;    /* of the reduction before the tail's: its results */
     int32_t made[FTH_PROGRAM_MADE]; /* fth_random_kind, or FTH__MADE_INDEX */
     uint8_t dtype[REGISTERS];
     int16_t out_reg[FTH_PROGRAM_OUTS];
@@ -301,15 +302,30 @@ __device__ void widen(int dtype, const fth__cell *v, fth_c128 *w)
     fth__load_wide(dtype, (const char *)v, w);
 }
 
-/* Element i of the axis; p is at the first place of the piece. */
+/* Element i of the axis, or what the axis inside comes to there; p is at the first place of the
+ * piece. */
 template <class W>
 __device__ void element(const both &b, const place &p, int64_t i, fth__cell *reg, W *v)
 {
     place at;
-    for (int j = 0; j < b.c.n_in + b.c.n_looks; j++)
-        at.off[j] = p.off[j] + i * b.a.operand[j].along;
-    evaluate(b, at, reg);
-    widen(b.c.dtype[b.c.out_reg[0]], &reg[b.c.out_reg[0]], v);
+    const int n = b.c.n_in + b.c.n_looks, out = b.c.out_reg[0];
+    for (int j = 0; j < n; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;
+    if (b.a.inner == 0) {
+        evaluate(b, at, reg);
+        widen(b.c.dtype[out], &reg[out], v);
+        return;
+    }
+    W sum, next;
+    fth__join_start(b.c.inner_red, b.c.inner_to, &sum);
+    for (int64_t k = 0; k < b.a.inner; k++) {
+        evaluate(b, at, reg);
+        widen(b.c.dtype[out], &reg[out], &next);
+        sum = fth__join(b.c.inner_red, sum, next);
+        for (int j = 0; j < n; j++) at.off[j] += b.a.operand[j].inner;
+    }
+    fth__cell rounded; /* as it would lie in memory */
+    fth__store_wide(b.c.inner_to, (char *)&rounded, sum);
+    fth__load_wide(b.c.inner_to, (const char *)&rounded, v);
 }
 
 template <class W> __device__ W join_lanes(const fth__ew_tail &t, W *lane)
@@ -483,6 +499,8 @@ fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
     b.c.n_looks = e->shape.looks;
     b.c.n_made = e->p.n_made;
     for (int i = 0; i < e->p.n_made; i++) b.c.made[i] = e->p.made[i].kind;
+    b.c.inner_red = e->p.inner_red > 0 ? e->p.inner_red - 1 : 0;
+    b.c.inner_to = e->p.tail_dim >= 0 ? (int32_t)fth__ew_joined(&e->p) : 0;
     b.c.n_const = e->p.n_const;
     b.c.n_instr = e->p.n_instr;
     b.c.n_out = e->p.n_out;

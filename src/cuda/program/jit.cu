@@ -52,10 +52,11 @@ uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
         p->n_in,     p->n_const,  p->n_instr,           p->n_reg,
         p->n_out,    vec,         vec ? shape->vec : 1, vec ? shape->unroll : shape->unroll_any,
         shape->rows, shape->brief};
-    const int32_t tail[8] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0,
+    const int32_t tail[9] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0,
                              shape->lanes,     shape->block,
                              shape->inside,    shape->free,
-                             shape->super,     shape->tiny};
+                             shape->super,     shape->tiny,
+                             p->inner_red};
     uint64_t h = fth__hash_bytes(head, sizeof head, 0);
     h = fth__hash_bytes(tail, sizeof tail, h);
     h = fth__hash_bytes(shape->where, sizeof shape->where, h);

@@ -74,7 +74,7 @@ enum {
 
 static bool is_long(const fth__program *p, fth_axis_id axis)
 {
-    for (int k = 0; k < p->n_axes; k++)
+    for (int k = 0; k < p->n_axes + (p->inner_red > 0); k++)
         if (p->axis[k] == axis) return p->size[k] > 1;
     return false;
 }
@@ -168,6 +168,12 @@ static int items_under_way(int heavy, int vec, int most)
     return n < 1 ? 1 : n < most ? n : most;
 }
 
+fth_dtype fth__ew_joined(const fth__program *p)
+{
+    const fth_dtype t = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    return p->inner_red > 0 ? fth__reduce_dtype((fth_red)(p->inner_red - 1), t) : t;
+}
+
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out)
 {
     int last = -1, column = -1;
@@ -217,6 +223,7 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
     out->blocks = heavy > LIGHT ? 1 : streams <= 2 ? 3 : 2;
     const int many = most_items(streams, true);
     out->unroll_any = heavy * 4 > LONG_ENOUGH / 4 ? 1 : many > 4 ? many : 4;
+    if (p->inner_red > 0) out->unroll = out->unroll_any = 1; /* the axis inside is long enough */
 }
 
 /* Whole blocks in an item where they fit; else as many threads as make a line of lanes, with short
@@ -346,23 +353,27 @@ static void write_look(fth__text *t, const fth__program *p, const fth__ew_shape 
         memory, i, i, last, i);
 }
 
+/* Operands of an item; with a reduction inside they are not all that is known of it. */
 static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s, bool vec)
 {
-    fth__text_add(t, "struct batch {\n");
+    const char *name = p->inner_red > 0 ? "operands" : "batch";
+    fth__text_add(t, "struct %s {\n", name);
     for (int i = 0; i < p->n_in; i++)
         fth__text_add(t, "    %s a%d[%s];\n", row_of(p, i)->memory, i, is_one(s, i) ? "1" : "VEC");
     for (int i = 0; i < p->n_made; i++) fth__text_add(t, "    int64_t n%d;\n", i);
-    fth__text_add(t, "    FTH__METHOD void held(const batch &o)\n    {\n");
+    fth__text_add(t, "    FTH__METHOD void held(const %s &o)\n    {\n", name);
     for (int i = 0; i < p->n_in; i++)
         if (s->where[i] == FTH__EW_HELD) fth__text_add(t, "        a%d[0] = o.a%d[0];\n", i, i);
-    fth__text_add(t, "    }\n};\nFTH__MATH void fth__hold(const fth__ew_args &a, "
-                     "batch &b)\n{\n");
+    fth__text_add(t, "    }\n};\nFTH__MATH void fth__hold(const fth__ew_args &a, %s &b)\n{\n",
+                  name);
     for (int i = 0; i < p->n_in; i++)
         if (s->where[i] == FTH__EW_HELD)
             fth__text_add(t, "    b.a%d[0] = *(const %s *)a.operand[%d].data;\n", i,
                           row_of(p, i)->memory, i);
-    fth__text_add(t, "}\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
-                     "place &p, int64_t at, batch &b)\n{\n");
+    fth__text_add(t,
+                  "}\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
+                  "place &p, int64_t at, %s &b)\n{\n",
+                  name);
     for (int i = 0; i < p->n_in; i++) {
         if (s->where[i] == FTH__EW_HELD || !fth__program_reads(p, i)) continue;
         if (has_looks(s, i)) {
@@ -504,24 +515,31 @@ static void write_map(fth__text *t, const fth__program *p, const fth__ew_shape *
 
 static void write_reduced(fth__text *t, const fth__program *p, const fth__ew_shape *s)
 {
-    const fth_dtype from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    const fth_dtype first = (fth_dtype)p->reg_dtype[p->out_reg[0]], from = fth__ew_joined(p);
     const unsigned class = fth__dtype_class(from);
+    const bool inner = p->inner_red > 0;
     fth__text_add(t, "typedef %s wide;\ntypedef %s value;\ntypedef %s result;\n",
                   class == FTH__CLASS_REAL      ? "double"
                   : class == FTH__CLASS_COMPLEX ? "fth_c128"
                                                 : "int64_t",
                   types[from].reg, types[fth__reduce_dtype((fth_red)p->tail_red, from)].memory);
-    fth__text_add(t, "FTH__MATH value fth__reduced(const fth__ew_args &a, const "
-                     "batch &b, int e)\n{\n");
+    fth__text_add(t, "FTH__MATH %s fth__reduced(const fth__ew_args &a, const %s &b, int e)\n{\n",
+                  types[first].reg, inner ? "operands" : "batch");
     write_registers(t, p, s);
     fth__text_add(t, "    return r%d;\n}\n", p->out_reg[0]);
+    if (!inner) return;
+    fth__text_add(t, "#define INNER_RED %d\n#define INNER_TO %d\n#define INNER_MEMORY %s\n",
+                  p->inner_red - 1, (int)from, types[from].memory);
+    fth__text_add(t, "#define INNER_LOAD %s\n#include \"cuda/program/fused_inner.h\"\n",
+                  types[from].load);
 }
 
 /* Sums of small whole numbers: 1, and 2 where they are the bytes of the first operand. */
 static int smallness(const fth__program *p, const fth__ew_shape *s)
 {
     const int reg = p->out_reg[0], from = p->reg_dtype[reg];
-    if (p->tail_red != FTH_RED_SUM || (from != FTH_U8 && from != FTH_U16)) return 0;
+    if (p->inner_red > 0 || p->tail_red != FTH_RED_SUM || (from != FTH_U8 && from != FTH_U16))
+        return 0;
     return from == FTH_U8 && reg == 0 && !is_one(s, 0) ? 2 : 1;
 }
 
@@ -536,8 +554,7 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
     fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n", vec ? shape->vec : 1,
                   vec ? shape->unroll : shape->unroll_any);
     if (tail) {
-        const fth_dtype to =
-            fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);
+        const fth_dtype to = fth__reduce_dtype((fth_red)p->tail_red, fth__ew_joined(p));
         fth__text_add(&t, "#define TAIL_RED %d\n#define TAIL_TO %d\n", p->tail_red, (int)to);
         fth__text_add(&t, "#define OUT_BYTES %d\n#define ROWS %d\n", (int)fth_dtype_size(to),
                       shape->rows);

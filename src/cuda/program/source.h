@@ -36,6 +36,8 @@ typedef struct fth__ew_shape {
      * at last those of what it makes, of input -1 */
     int8_t look_in[FTH_PROGRAM_VIEWS], look_rows[FTH_PROGRAM_VIEWS];
 } fth__ew_shape;
+/* Dtype of what the tail of a program joins. */
+fth_dtype fth__ew_joined(const fth__program *p);
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
 /* Items of rows that add in blocks of this many of all the elements, in the shape's lanes. */
 void fth__ew_shape_rows(fth__ew_shape *shape, int64_t block, int64_t whole);

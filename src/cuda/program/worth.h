@@ -30,7 +30,8 @@ enum {
 /* What one element takes. */
 static inline int64_t fth__worth_steps(const fth__program *p)
 {
-    return p->n_in + p->n_instr + (p->tail_dim >= 0 ? 1 : p->n_out);
+    const int64_t inner = p->inner_red > 0 ? p->size[p->n_axes] : 1;
+    return inner * (p->n_in + p->n_instr + (p->tail_dim >= 0 ? 1 : p->n_out));
 }
 
 /* The work of a program over so many elements. */
