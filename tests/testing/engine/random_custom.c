@@ -305,7 +305,6 @@ bool rg_own_sum(rg *g, int x, const char *axis)
 bool rg_custom_sum(rg *g)
 {
     const char *axis;
-    if (rg_chance(g, 40)) return rg_custom_pair(g);
     const int x = rg_with_axis(g, RG_REAL, false, &axis);
     return x >= 0 && rg_room(g, (double)rg_count(rg_val(g, x))) && rg_own_sum(g, x, axis);
 }

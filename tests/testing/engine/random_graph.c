@@ -13,6 +13,7 @@
 #include <stdarg.h>
 
 enum { MOST_ELEMENTS = 220000, MOST_PER_VALUE = 60000 };
+enum { MOST_TRIES = 10000 }; /* of draws that may fail: far more than any that may succeed takes */
 
 int64_t rg_int(rg *g, int64_t low, int64_t high)
 {
@@ -316,12 +317,14 @@ int rg_index(rg *g, const char *axes, int64_t n)
 
 static fth_dtype any_dtype(rg *g, int classes)
 {
-    for (;;) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
         const fth_dtype t = (fth_dtype)rg_int(g, 0, FTH_DTYPE_COUNT - 1);
         const bool common =
             t == FTH_F32 || t == FTH_F64 || t == FTH_BOOL || t == FTH_I64 || t == FTH_C64;
         if ((rg_class(t) & classes) && (common || rg_chance(g, 50))) return t;
     }
+    FAIL("no dtype is of classes %x", (unsigned)classes);
+    return FTH_F32;
 }
 
 /* Axes of a new input: mostly with the long one. */
@@ -509,14 +512,19 @@ bool rg_may(const char *name)
     return true;
 }
 
-/* Elementwise operations are many; draw them about as often as all others together. */
+/* Elementwise operations are many; draw them about as often as all others together. Of few that may
+ * be drawn it is the first one in the end. */
 static int draw_op(rg *g)
 {
-    for (;;) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
         const int op = (int)(rg_chance(g, 40) ? rg_int(g, 0, FTH_EW_COUNT - 1)
                                               : rg_int(g, FTH_EW_COUNT, rg_op_count() - 1));
         if (!ops_used || ops_used[op]) return op;
     }
+    int op = 0;
+    while (op < rg_op_count() && !ops_used[op]) op++;
+    if (op == rg_op_count()) FAIL("no operation may be drawn");
+    return op;
 }
 
 /* Seeds take turns with the table, so that a few of them have all of it. */
@@ -533,6 +541,22 @@ static bool computes(const rg *g)
     return false;
 }
 
+/* Something that computes. Operations may refuse whatever they are given, and what is made for them
+ * takes the room of a graph away; so after some tries it is a negation, which always fits. */
+static void add_some(rg *g)
+{
+    for (int tries = 0; tries < MOST_TRIES && !computes(g); tries++) add_op(g, draw_op(g));
+    if (computes(g)) return;
+    int x = -1;
+    for (int i = 0; i < g->n_values; i++)
+        if ((rg_class(fth_val_dtype(rg_val(g, i))) & RG_FLOAT) && !g->value[i].hidden &&
+            (x < 0 || rg_count(rg_val(g, i)) < rg_count(rg_val(g, x))))
+            x = i;
+    const fth_val of = x >= 0 ? rg_val(g, x) : fth_const(g->g, FTH_F32, 1.0);
+    if (g->n_values == RG_VALUES) g->n_values--; /* the last one is not read yet */
+    (void)rg_add(g, fth_neg(of), true, x >= 0 ? g->value[x].bound : 1.0, x >= 0, &x, "neg");
+}
+
 static bool far_only;
 
 void rg_use_far(bool only)
@@ -546,7 +570,7 @@ static void add_far(rg *g, bool gradient)
     for (int tries = 0; tries < 8 && !rg_far(g); tries++) {
     }
     for (int64_t n = rg_int(g, 0, 2); n > 0; n--) add_op(g, draw_op(g));
-    while (!computes(g)) add_op(g, draw_op(g));
+    add_some(g);
     if (rg_chance(g, 50) && gradient) rg_gradient(g);
     choose_outputs(g);
     count_features(g);
@@ -564,7 +588,7 @@ static void add_all(rg *g, bool gradient)
     if (!waits && rg_chance(g, 50)) rg_two_passes(g);
     if (!waits && rg_chance(g, 20)) rg_far(g);
     for (int64_t n = waits ? rg_int(g, 0, 2) : rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
-    while (!computes(g)) add_op(g, draw_op(g));
+    add_some(g);
     if (rg_chance(g, 35)) rg_views(g);
     if (rg_chance(g, 25) && gradient) rg_gradient(g);
     rg_assign_params(g);

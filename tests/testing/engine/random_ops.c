@@ -625,11 +625,10 @@ static bool some_axes(rg *g, fth_val v, int n, const char *axis[])
 }
 
 /* Over one to three axes, in any order; real ones there and back. */
-static bool transform(rg *g, int n)
+static bool transform_of(rg *g, int x, int n)
 {
     const char *axis[3];
-    int x = rg_with_axis(g, RG_FLOAT, false, &axis[0]);
-    if (x < 0 || (x = rg_tame(g, x, 3.0)) < 0) return false;
+    if ((x = rg_tame(g, x, 3.0)) < 0) return false;
     const fth_val v = rg_val(g, x);
     const fth_dtype t = fth_val_dtype(v);
     if (t == FTH_F16 || t == FTH_BF16 || !some_axes(g, v, n, axis) || g->n_axes + 9 > RG_AXES)
@@ -660,13 +659,29 @@ static bool transform(rg *g, int n)
     return rg_add(g, fth_irfft(rg_val(g, x), into, back), false, 3.0, 1, &x, "irfft %s", back);
 }
 
+static bool transform(rg *g, int n)
+{
+    const char *axis;
+    const int x = rg_with_axis(g, RG_FLOAT, false, &axis);
+    return x >= 0 && transform_of(g, x, n);
+}
+
 static bool op_fft(rg *g)
 {
     return transform(g, 1);
 }
 static bool op_fft2(rg *g)
 {
-    return transform(g, rg_chance(g, 40) ? 3 : 2);
+    return transform(g, 2);
+}
+/* Values of the graph mostly have too many elements, or too few axes. */
+static bool op_fft3(rg *g)
+{
+    if (rg_chance(g, 50) && transform(g, 3)) return true;
+    const fth_dtype types[] = {FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+    const fth_dtype t = types[rg_int(g, 0, 3)];
+    const int x = rg_input(g, t, rg_chance(g, 50) ? "t b a" : "a t b", RG_FILL_ANY);
+    return x >= 0 && transform_of(g, x, 3);
 }
 
 /* ---- small matrices and images --------------------------------------------------------------- */
@@ -775,6 +790,7 @@ const rg_op rg_ops[] = {
     {"upsample", op_upsample},
     {"fft", op_fft},
     {"fft2", op_fft2},
+    {"fft3", op_fft3},
     {"eigh", op_eigh},
     {"inverse", op_inverse},
     {"conv2d", op_conv2d},
@@ -789,5 +805,6 @@ const rg_op rg_ops[] = {
     {"own carry", rg_custom_carry},
     {"own whole", rg_custom_whole},
     {"own sum", rg_custom_sum},
+    {"own pair", rg_custom_pair},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);
