@@ -82,10 +82,34 @@ static int flip(rg *g, int x, const char *axis)
 
 static int roll(rg *g, int x, const char *axis)
 {
-    const int64_t by = rg_int(g, -9, 9);
+    const int64_t n = rg_size(g, axis), by = rg_chance(g, 50) ? rg_int(g, -9, 9) : rg_int(g, 0, n);
     if (!rg_may("concat") || !rg_may("slice")) return x;
     return added(g, rg_add(g, fth_roll(rg_val(g, x), axis, by), true, g->value[x].bound, 1, &x,
                            "roll %s by %lld", axis, (long long)by));
+}
+
+/* Parts of an axis that follow each other around it, or nearly: once or more, in one value. */
+static int around(rg *g, int x, const char *axis)
+{
+    const int64_t n = rg_size(g, axis);
+    const int parts = (int)rg_int(g, 1, 4);
+    fth_val part[4];
+    const char *of[4];
+    int64_t from = n > 0 ? rg_int(g, 0, n - 1) : 0, total = 0;
+    if (n == 0 || !rg_may("concat") || !rg_may("slice") || g->n_axes + 6 > RG_AXES) return x;
+    for (int i = 0; i < parts; i++) {
+        const int64_t size = rg_chance(g, 70) ? n - from : rg_int(g, 0, n - from);
+        if (!rg_room(g, (double)rg_count(rg_val(g, x)) * (double)(i + 2))) return x;
+        if (!(of[i] = rg_axis(g, size))) return x;
+        part[i] = fth_slice(rg_val(g, x), axis, from, of[i]);
+        total += size;
+        from = (from + size) % n;
+        if (rg_chance(g, 10)) from = rg_int(g, 0, n - 1);
+    }
+    const char *into = rg_axis(g, total);
+    if (!into) return x;
+    return added(g, rg_add(g, fth_concat(parts, part, of, into), true, g->value[x].bound, 1, &x,
+                           "%d parts around %s", parts, axis));
 }
 
 /* Rows by an index along new axes, along others of the value (one row for each of their elements),
@@ -124,16 +148,18 @@ static int rows(rg *g, int x, const char *axis)
 
 static int view(rg *g, int x)
 {
-    static int (*const views[])(rg *, int, const char *) = {window,   window, slice, slice, pad,
-                                                            upsample, flip,   roll,  rows,  rows};
+    static int (*const views[])(rg *, int, const char *) = {
+        window, window, slice, slice, pad, upsample, flip, roll, roll, rows, rows, around};
+    enum { VIEWS = (int)(sizeof views / sizeof views[0]) };
     const char *axis = any_axis(g, x);
-    return axis && rg_room(g, 1000.0) ? views[rg_int(g, 0, 9)](g, x, axis) : x;
+    return axis && rg_room(g, 1000.0) ? views[rg_int(g, 0, VIEWS - 1)](g, x, axis) : x;
 }
 
 /* A value that is made where it is read. */
 static int source(rg *g)
 {
     static const char *const axes[] = {"s", "a", "t"};
+    if (rg_chance(g, 15) && rg_may("poisson")) return added(g, rg_poisson(g));
     if (rg_chance(g, 50)) return added(g, rg_chance(g, 50) ? rg_uniform(g) : rg_normal(g));
     const char *axis = axes[rg_int(g, 0, 2)];
     if (!rg_may("index") || !rg_room(g, (double)rg_size(g, axis))) return -1;
