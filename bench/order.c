@@ -41,16 +41,16 @@ typedef struct order_case {
     double bar;
 } order_case;
 
-/* A bar below 1 is what was measured where NumPy 1.24 is ahead. */
+/* NumPy 1.24 is not to be faster. */
 static const order_case cases[] = {
-    {ARGMAX_LAST, 4096, 4096, FTH_F32, "f4", "4096x4096 f32", 0.95},
+    {ARGMAX_LAST, 4096, 4096, FTH_F32, "f4", "4096x4096 f32", 1.0},
     {ARGMAX_LAST, 1 << 20, 16, FTH_F32, "f4", "1Mix16 f32", 1.0},
     {ARGMAX_LAST, 16, 1 << 20, FTH_F32, "f4", "16x1Mi f32", 1.0},
     {ARGMAX_LAST, 1 << 20, 16, FTH_I64, "i8", "1Mix16 i64", 1.0},
     {ARGMAX_LAST, 4096, 4096, FTH_U8, "u1", "4096x4096 u8", 1.0},
     {ARGMAX_LAST, 4096, 4096, FTH_U16, "u2", "4096x4096 u16", 1.0},
-    {ARGMAX_LAST, 4096, 4096, FTH_I32, "i4", "4096x4096 i32", 0.95},
-    {ARGMAX_LAST, 2048, 4096, FTH_F64, "f8", "2048x4096 f64", 0.8},
+    {ARGMAX_LAST, 4096, 4096, FTH_I32, "i4", "4096x4096 i32", 1.0},
+    {ARGMAX_LAST, 2048, 4096, FTH_F64, "f8", "2048x4096 f64", 1.0},
     {ARGMAX_FIRST, 4096, 4096, FTH_F32, "f4", "4096x4096 f32", 1.0},
     {MAX_LAST, 4096, 4096, FTH_F32, "f4", "4096x4096 f32", 1.0},
     {MAX_FIRST, 4096, 4096, FTH_F32, "f4", "4096x4096 f32", 1.0},

@@ -15,6 +15,9 @@ enum {
                         in the first cache */
     STEP = 256,      /* elements looked at for the extreme before a jump */
     BRIEF = 32,      /* elements that one loop with positions is done with sooner */
+    SHORT = 2048,    /* bytes of a line, and more up to */
+    LONG = 1 << 17,  /* this many, that one reading with positions is done with sooner */
+    AHEAD = 2048,    /* bytes that are fetched before they are looked at */
     COLS = 4096,     /* bytes of columns whose extremes are held together, in the first cache */
     ROWS = 4         /* rows joined between a load and a store of the extremes */
 };
@@ -141,7 +144,7 @@ static inline int64_t key_f64(double x)
 
 /* Fetch what lies behind n elements as far as these are looked at, the next line as a rule: they
  * are in the first cache, and memory would wait. */
-#define AHEAD(v, n, at, step)                                                                      \
+#define FETCH_AHEAD(v, n, at, step)                                                                \
     for (uintptr_t k = 0; k < (uintptr_t)(step) * sizeof *(v); k += 64)                            \
         __builtin_prefetch(                                                                        \
             (const void *)((uintptr_t)(v) + (uintptr_t)((n) + (at)) * sizeof *(v) + k));
@@ -152,7 +155,7 @@ static inline int64_t key_f64(double x)
         int64_t at = 0;                                                                            \
         for (int64_t step = STEP; step >= STEP / 8; step /= 8)                                     \
             for (; at + step <= (n); at += step) {                                                 \
-                AHEAD(v, n, at, step)                                                              \
+                FETCH_AHEAD(v, n, at, step)                                                        \
                 U any = 0;                                                                         \
                 for (int64_t k = 0; k < step; k++) any |= (U)(FOUND((v)[at + k]));                 \
                 if (any) break;                                                                    \
@@ -162,8 +165,96 @@ static inline int64_t key_f64(double x)
     }
 #define IS_BEST(x) ((x) == best)
 
+/* Numbers of four and eight bytes have their positions beside them in a vector as wide. In lines of
+ * a few pieces one reading finds both, and memory does not wait for a second look; of longer lines
+ * few pieces are looked at twice, and less work beside the reading is faster. */
+typedef fth_f32v vec32;
+typedef fth_f64v vec64;
+#if FTH_ISA_LEVEL >= 4
+#define I32_LT(a, b) _mm512_cmplt_epi32_mask((__m512i)(a), (__m512i)(b))
+#define I64_LT(a, b) _mm512_cmplt_epi64_mask((__m512i)(a), (__m512i)(b))
+#else
+#define I32_LT(a, b) ((fth_i32v)(a) < (fth_i32v)(b))
+#define I64_LT(a, b) ((fth_i64v)(a) < (fth_i64v)(b))
+#endif
+#define UP(LT, x, m) LT(m, x)
+#define DOWN(LT, x, m) LT(x, m)
+/* Whether all lanes are numbers, so far. */
+#define STILL_REAL(BITS, ok, x) fth_m##BITS##v_both(ok, fth_f##BITS##v_eq(x, x))
+#define STILL_INT(BITS, ok, x) (ok)
+
+#define SET(name, T, BITS)                                                                         \
+    static inline vec##BITS set_##name(T x)                                                        \
+    {                                                                                              \
+        T all[FTH_F##BITS##V_LANES];                                                               \
+        vec##BITS v;                                                                               \
+        for (int k = 0; k < FTH_F##BITS##V_LANES; k++) all[k] = x;                                 \
+        memcpy(&v, all, sizeof v);                                                                 \
+        return v;                                                                                  \
+    }
+
+/* Accumulator a looks at L elements from a * L, and at those every ROW behind them; `at` counts the
+ * rows. All begin with the first element, whose position is 0 wherever it is the best. */
+#define AT_ONCE(name, fn, T, BITS, LT, WAY, BEFORE, STILL, ODD)                                    \
+    static bool once_##fn(int64_t n, const T *v, int64_t *where)                                   \
+    {                                                                                              \
+        enum { L = FTH_F##BITS##V_LANES, ROW = 4 * L };                                            \
+        const vec##BITS first = set_##name(v[0]);                                                  \
+        vec##BITS m[4] = {first, first, first, first}, at[4] = {0};                                \
+        fth_i##BITS##v now = {0};                                                                  \
+        fth_m##BITS##v ok[4];                                                                      \
+        int64_t i = 0;                                                                             \
+        for (int a = 0; a < 4; a++) ok[a] = fth_m##BITS##v_of(fth_m##BITS##v_all());               \
+        for (; i + ROW <= n; i += ROW, now += 1)                                                   \
+            for (int a = 0; a < 4; a++) {                                                          \
+                vec##BITS x;                                                                       \
+                __builtin_prefetch((const void *)((uintptr_t)(v + i + a * L) + AHEAD));            \
+                memcpy(&x, v + i + a * L, sizeof x);                                               \
+                const fth_m##BITS##v better = WAY(LT, x, m[a]);                                    \
+                ok[a] = STILL(BITS, ok[a], x);                                                     \
+                m[a] = fth_f##BITS##v_pick(better, x, m[a]);                                       \
+                at[a] = fth_f##BITS##v_pick(better, (vec##BITS)now, at[a]);                        \
+            }                                                                                      \
+        vec##BITS all = m[0];                                                                      \
+        for (int a = 1; a < 4; a++) {                                                              \
+            ok[0] = fth_m##BITS##v_both(ok[0], ok[a]);                                             \
+            all = fth_f##BITS##v_pick(WAY(LT, m[a], all), m[a], all);                              \
+        }                                                                                          \
+        bool odd = fth_m##BITS##v_bits(ok[0]) != fth_m##BITS##v_all();                             \
+        T top[L];                                                                                  \
+        memcpy(top, &all, sizeof top);                                                             \
+        for (int half = L / 2; half > 0; half /= 2)                                                \
+            for (int k = 0; k < half; k++)                                                         \
+                top[k] = BEFORE(top[k + half], top[k]) ? top[k + half] : top[k];                   \
+        *where = 0;                                                                                \
+        if (BEFORE(top[0], v[0])) {                                                                \
+            int##BITS##_t place[ROW], least = INT##BITS##_MAX;                                     \
+            all = set_##name(top[0]);                                                              \
+            for (int a = 0; a < 4; a++) {                                                          \
+                const fth_i##BITS##v none = INT##BITS##_MAX - (fth_i##BITS##v){0},                 \
+                                     here = (fth_i##BITS##v)at[a] * ROW + a * L;                   \
+                const vec##BITS p =                                                                \
+                    fth_f##BITS##v_pick(WAY(LT, all, m[a]), (vec##BITS)none, (vec##BITS)here);     \
+                memcpy(place + a * L, &p, sizeof p);                                               \
+            }                                                                                      \
+            for (int k = 0; k < ROW; k++) {                                                        \
+                const int##BITS##_t p = place[k] + k % L * (place[k] != INT##BITS##_MAX);          \
+                least = p < least ? p : least;                                                     \
+            }                                                                                      \
+            *where = least;                                                                        \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            odd |= ODD(v[i]);                                                                      \
+            if (BEFORE(v[i], v[*where])) *where = i;                                               \
+        }                                                                                          \
+        return !odd;                                                                               \
+    }
+#define WIDE_ONCE(fn, T, n, v, at)                                                                 \
+    ((n) > SHORT / (int64_t)sizeof(T) && (n) <= LONG / (int64_t)sizeof(T) && once_##fn(n, v, at))
+#define NARROW_ONCE(fn, T, n, v, at) false
+
 /* W: as wide as T, for truths and positions of a vector. */
-#define LOOPS(fn, T, U, W, BEFORE, BETTER, ODD, ZERO)                                              \
+#define LOOPS(fn, T, U, W, BEFORE, BETTER, ODD, ZERO, ONCE)                                        \
     static bool row_##fn(int64_t n, const void *v, void *wide)                                     \
     {                                                                                              \
         bool nan;                                                                                  \
@@ -179,10 +270,11 @@ static inline int64_t key_f64(double x)
         T best = v[0];                                                                             \
         int64_t at = 0;                                                                            \
         bool nan = false;                                                                          \
-        if (n <= BRIEF && brief_##fn(n, v, &at)) {                                                 \
+        if ((n <= BRIEF && brief_##fn(n, v, &at)) || ONCE(fn, T, n, v, &at)) {                     \
             *(W *)wide = (W)v[at];                                                                 \
             return at;                                                                             \
         }                                                                                          \
+        at = 0;                                                                                    \
         const int64_t piece = PIECE / (int64_t)sizeof(T);                                          \
         for (int64_t i = 0; i < n && !nan; i += piece) {                                           \
             if (i > 0 && i + piece <= n && !any_##fn(v + i, best)) continue;                       \
@@ -292,15 +384,15 @@ static inline int64_t key_f64(double x)
     }
 
 #define IS_ZERO(x) ((x) == 0)
-#define INTS(name, T, U)                                                                           \
+#define INTS(name, T, U, ONCE)                                                                     \
     INT_EXTREME(min_##name, T, LESS)                                                               \
     INT_EXTREME(max_##name, T, MORE)                                                               \
     BRIEF_LOOP(min_##name, T, T, KEY_SELF, LESS, NEVER)                                            \
     BRIEF_LOOP(max_##name, T, T, KEY_SELF, MORE, NEVER)                                            \
     INT_ANY(min_##name, T, U, LESS)                                                                \
     INT_ANY(max_##name, T, U, MORE)                                                                \
-    LOOPS(min_##name, T, U, int64_t, LESS, INT_BETTER, NEVER, NEVER)                               \
-    LOOPS(max_##name, T, U, int64_t, MORE, INT_BETTER, NEVER, NEVER)
+    LOOPS(min_##name, T, U, int64_t, LESS, INT_BETTER, NEVER, NEVER, ONCE)                         \
+    LOOPS(max_##name, T, U, int64_t, MORE, INT_BETTER, NEVER, NEVER, ONCE)
 #define REALS(name, T, U, BITS)                                                                    \
     REAL_EXTREME(min_##name, T, BITS, min, LESS)                                                   \
     REAL_EXTREME(max_##name, T, BITS, max, MORE)                                                   \
@@ -308,12 +400,20 @@ static inline int64_t key_f64(double x)
     BRIEF_LOOP(max_##name, T, int##BITS##_t, key_##name, MORE, IS_NAN)                             \
     REAL_ANY(min_##name, T, BITS, AT_LEAST)                                                        \
     REAL_ANY(max_##name, T, BITS, AT_MOST)                                                         \
-    LOOPS(min_##name, T, U, double, LESS, REAL_BETTER, IS_NAN, IS_ZERO)                            \
-    LOOPS(max_##name, T, U, double, MORE, REAL_BETTER, IS_NAN, IS_ZERO)
-INTS(u8, uint8_t, uint8_t)
-INTS(u16, uint16_t, uint16_t)
-INTS(i32, int32_t, uint32_t)
-INTS(i64, int64_t, uint64_t)
+    LOOPS(min_##name, T, U, double, LESS, REAL_BETTER, IS_NAN, IS_ZERO, WIDE_ONCE)                 \
+    LOOPS(max_##name, T, U, double, MORE, REAL_BETTER, IS_NAN, IS_ZERO, WIDE_ONCE)
+#define WIDE(name, T, BITS, LT, STILL, ODD)                                                        \
+    SET(name, T, BITS)                                                                             \
+    AT_ONCE(name, min_##name, T, BITS, LT, DOWN, LESS, STILL, ODD)                                 \
+    AT_ONCE(name, max_##name, T, BITS, LT, UP, MORE, STILL, ODD)
+WIDE(i32, int32_t, 32, I32_LT, STILL_INT, NEVER)
+WIDE(i64, int64_t, 64, I64_LT, STILL_INT, NEVER)
+WIDE(f32, float, 32, fth_f32v_lt, STILL_REAL, IS_NAN)
+WIDE(f64, double, 64, fth_f64v_lt, STILL_REAL, IS_NAN)
+INTS(u8, uint8_t, uint8_t, NARROW_ONCE)
+INTS(u16, uint16_t, uint16_t, NARROW_ONCE)
+INTS(i32, int32_t, uint32_t, WIDE_ONCE)
+INTS(i64, int64_t, uint64_t, WIDE_ONCE)
 REALS(f32, float, uint32_t, 32)
 REALS(f64, double, uint64_t, 64)
 

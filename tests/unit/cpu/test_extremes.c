@@ -10,7 +10,8 @@
 #include <math.h>
 
 enum { MOST = 3000 };
-static const int64_t lengths[] = {1, 2, 7, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 1025, MOST};
+static const int64_t lengths[] = {1,   2,   7,   31,  32,  33,   63,   64,   65,
+                                  255, 256, 257, 300, 777, 1025, MOST, 40000};
 enum { LENGTHS = sizeof lengths / sizeof lengths[0], KINDS = 7 };
 
 /* What sits in the numbers beside noise: ties; NaN and zeros of both signs at the far end. */
