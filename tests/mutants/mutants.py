@@ -3070,6 +3070,8 @@ MUTANTS = [
     ("a_digit_too_few_of_short_lines", "src/cpu/radix.c", "DEFINE_VALUES(short_8, uint64_t, 8, 8)", "DEFINE_VALUES(short_8, uint64_t, 7, 8)", "unit/test_ops_order"),
     ("minus_zero_is_plain_when_sorted", "src/cpu/sort_key.h", "| ((x == (U)r.minus_zero) & (r.minus_zero != 0))", "", "unit/test_ops_order"),
     ("a_scan_block_too_long", "src/ops/scan.c", "if (r->any && left == r->block) {", "if (r->any && left == 0) {", "unit/test_ops_order"),
+    ("blocks_of_columns_not_joined", "src/cpu/scan_kernels.c", "before[k] += inside[k];", "before[k] = inside[k];", "unit/test_ops_order"),
+    ("a_running_sum_begins_anew", "src/cpu/scan.c", "if (!call->first) memcpy", "if (call->last) memcpy", "unit/test_ops_order"),
     ("a_vector_of_a_row_misplaced", "src/cpu/extreme_kernels.c", "at[a] * ROW + a * L;", "at[a] * ROW;", "unit/test_extremes"),
     ("nan_of_a_long_line_missed", "src/cpu/extreme_kernels.c", "ok[a] = STILL(BITS, ok[a], x);", "(void)ok[a];", "unit/test_extremes"),
     ("extremes_not_turned", "src/cpu/extreme_kernels.c", "v[i] ^ (U)1 << (8 * sizeof(U) - 1)", "v[i]", "unit/test_extremes"),

@@ -528,6 +528,7 @@ TEST(long_running_sums_follow_their_definition)
     scan_long(1, 150001, 1, false, false);
     scan_long(2, 5001, 3, true, true);
     scan_long(2, 5001, 1, true, false);
+    scan_long(2, 5001, 300, false, false);
     scan_long(1, 70000, 1, false, true);
     scan_long(17000, 9, 1, false, false); /* many lines of neighbours */
     scan_long(2, 70, 9000, false, true);  /* many side by side */
