@@ -57,24 +57,45 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 typedef void search_fn(int64_t m, const char *v, int64_t v_step, int64_t *out, int64_t out_step,
                        int64_t n, const char *sorted, int64_t step, bool right);
 #define LESS_INT(a, b) ((a) < (b))
-#define LESS_REAL(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+#define LESS_REAL(a, b) (((a) < (b)) | (((b) != (b)) & ((a) == (a))))
+/* Elements that are searched for side by side: each waits for what it reads. All take the same
+ * steps and none of them a jump, which would be guessed wrong. */
+enum { TOGETHER = 8 };
 #define DEFINE_SEARCH(name, type, wide, GET, LESS)                                                 \
+    static inline __attribute__((always_inline)) void some_##name(                                 \
+        int64_t m, const char *v, int64_t v_step, int64_t *out, int64_t out_step, int64_t n,       \
+        const char *sorted, int64_t step, bool right)                                              \
+    {                                                                                              \
+        wide x[TOGETHER];                                                                          \
+        int64_t lo[TOGETHER] = {0}; /* so many lie before, for sure */                             \
+        for (int64_t k = 0; k < m; k++) x[k] = GET(*(const type *)(const void *)(v + k * v_step)); \
+        for (int64_t left = n, half; left > 0; left -= half) {                                     \
+            half = (left + 1) / 2;                                                                 \
+            for (int64_t k = 0; k < m; k++) {                                                      \
+                const char *at = sorted + (lo[k] + half - 1) * step;                               \
+                const wide y = GET(*(const type *)(const void *)at);                               \
+                const bool before = right ? !LESS(x[k], y) : LESS(y, x[k]);                        \
+                lo[k] += before ? half : 0;                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t k = 0; k < m; k++) out[k * out_step] = lo[k];                                 \
+    }                                                                                              \
     static void search_##name(int64_t m, const char *v, int64_t v_step, int64_t *out,              \
                               int64_t out_step, int64_t n, const char *sorted, int64_t step,       \
                               bool right)                                                          \
     {                                                                                              \
-        for (int64_t i = 0; i < m; i++) {                                                          \
-            const wide x = GET(*(const type *)(const void *)(v + i * v_step));                     \
-            int64_t lo = 0, left = n;                                                              \
-            while (left > 0) {                                                                     \
-                const int64_t half = left / 2;                                                     \
-                const wide y = GET(*(const type *)(const void *)(sorted + (lo + half) * step));    \
-                const bool before = right ? !LESS(x, y) : LESS(y, x);                              \
-                lo = before ? lo + half + 1 : lo; /* no jump: it would be guessed wrong */         \
-                left = before ? left - half - 1 : half;                                            \
-            }                                                                                      \
-            out[i * out_step] = lo;                                                                \
+        int64_t i = 0;                                                                             \
+        for (; i + TOGETHER <= m; i += TOGETHER) {                                                 \
+            const char *from = v + i * v_step;                                                     \
+            if (right)                                                                             \
+                some_##name(TOGETHER, from, v_step, out + i * out_step, out_step, n, sorted, step, \
+                            true);                                                                 \
+            else                                                                                   \
+                some_##name(TOGETHER, from, v_step, out + i * out_step, out_step, n, sorted, step, \
+                            false);                                                                \
         }                                                                                          \
+        some_##name(m - i, v + i * v_step, v_step, out + i * out_step, out_step, n, sorted, step,  \
+                    right);                                                                        \
     }
 #define SEARCH_REAL(name, type, wide, GET) DEFINE_SEARCH(name, type, wide, GET, LESS_REAL)
 #define SEARCH_INT(name, type, wide, GET) DEFINE_SEARCH(name, type, wide, GET, LESS_INT)
