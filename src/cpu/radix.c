@@ -166,35 +166,50 @@ DEFINE_VALUES(short_8, uint64_t, 8, 8)
 
 /* Positions of keys of two bytes: the second digit travels above the position, so that the last
  * pass reads nothing but what the first one wrote. */
-static void places_2(const fth__radix_line *l)
+enum { POSITION = 24 };
+static inline __attribute__((always_inline)) void
+places_by(const fth__radix_line *l, fth__key_rule r, int64_t step, bool integers)
 {
-    enum { POSITION = 24 };
-    const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
-    uint32_t low[256] = {0}, high[256] = {0}, *to = l->scratch;
-    if (l->value || l->n > 1 << POSITION) {
-        order_2(l);
-        return;
-    }
+    const uint16_t turned = (uint16_t)(r.sign ^ r.flip);
+    uint32_t low[2][256] = {{0}}, high[2][256] = {{0}}, *to = l->scratch;
+#define KEY(i)                                                                                     \
+    (integers ? (uint16_t)(*(const uint16_t *)(const void *)(l->line + (i)*step) ^ turned)         \
+              : fth__key_uint16_t(*(const uint16_t *)(const void *)(l->line + (i)*step), r))
     for (int64_t i = 0; i < l->n; i++) {
-        const uint16_t key = fth__key_uint16_t(AT(uint16_t, l, i), r);
-        low[key & 255]++;
-        high[key >> 8]++;
+        const uint16_t key = KEY(i);
+        low[i & 1][key & 255]++; /* two: neighbours are often equal */
+        high[i & 1][key >> 8]++;
     }
-    sum_up(low, 256, l->n);
-    sum_up(high, 256, l->n);
+    for (int k = 0; k < 256; k++) {
+        low[0][k] += low[1][k];
+        high[0][k] += high[1][k];
+    }
+    sum_up(low[0], 256, l->n);
+    sum_up(high[0], 256, l->n);
     for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
         if (fth_team_cancelled(l->team)) return;
         for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++) {
-            const uint16_t key = fth__key_uint16_t(AT(uint16_t, l, i), r);
-            to[low[key & 255]++] = (uint32_t)i | (uint32_t)(key >> 8) << POSITION;
+            const uint16_t key = KEY(i);
+            to[low[0][key & 255]++] = (uint32_t)i | (uint32_t)(key >> 8) << POSITION;
         }
     }
+#undef KEY
     for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
         if (fth_team_cancelled(l->team)) return;
         for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++)
-            *(int64_t *)(void *)(l->order + high[to[i] >> POSITION]++ * l->order_step) =
+            *(int64_t *)(void *)(l->order + high[0][to[i] >> POSITION]++ * l->order_step) =
                 to[i] & ((1 << POSITION) - 1);
     }
+}
+static void places_2(const fth__radix_line *l)
+{
+    const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
+    if (l->value || l->n > 1 << POSITION)
+        order_2(l);
+    else if (l->step == (int64_t)sizeof(uint16_t) && !r.negative)
+        places_by(l, r, sizeof(uint16_t), true);
+    else
+        places_by(l, r, l->step, false);
 }
 
 void fth__radix_sort(const fth__radix_line *l)
