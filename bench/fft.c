@@ -37,6 +37,10 @@ static const fft_case cases[] = {
     {"fft_3d_256_2", {3, {256, 256, 256}, 1, .threads = 2}},
 };
 
+/* Lengths that are not powers of two: products of 2, 3, 5 and 7, and primes. FFTW alone is asked,
+ * for four fifths of its rate. */
+static const int lengths[] = {96, 100, 120, 210, 240, 360, 384, 500, 729, 1000, 101, 251, 257, 509};
+
 typedef struct transform {
     bench_program p;
     const fft_case *c;
@@ -136,6 +140,18 @@ static void against(bench *b, transform *t, const char *shape, const char *peer,
     if (t->p.status == FTH_OK) bench_pairs(b, &pair);
 }
 
+static void against_fftw(bench *b, transform *t, const char *shape)
+{
+    const char *why = NULL;
+    t->library = peer_fftw_make(&t->c->shape, t->from, t->other, &why);
+    fill(t);
+    if (t->library)
+        against(b, t, shape, "FFTW", 0.8);
+    else
+        bench_note(b, "SKIP %s against FFTW: %s", t->c->name, why);
+    peer_fft_drop(t->library);
+}
+
 static void against_all(bench *b, transform *t, const char *shape)
 {
     static peer_fft *(*const make[])(const peer_fft_shape *, void *, void *,
@@ -170,7 +186,8 @@ static void against_all(bench *b, transform *t, const char *shape)
     }
 }
 
-static void one(bench *b, const fft_case *c)
+static void one(bench *b, const fft_case *c,
+                void (*peers)(bench *b, transform *t, const char *shape))
 {
     const peer_fft_shape *s = &c->shape;
     const uint64_t size = s->wide ? 8 : 4;
@@ -190,7 +207,7 @@ static void one(bench *b, const fft_case *c)
     for (int i = 0; i < s->rank; i++)
         at += snprintf(shape + at, sizeof shape - (size_t)at, "x%d", s->n[i]);
     snprintf(shape + at, sizeof shape - (size_t)at, " %s", dtype_of(s));
-    against_all(b, &t, shape);
+    peers(b, &t, shape);
     bench_close(&t.p);
     free(t.from);
     free(t.to);
@@ -200,5 +217,14 @@ static void one(bench *b, const fft_case *c)
 void bench_fft(bench *b)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (bench_wants(b, cases[i].name)) one(b, &cases[i]);
+        if (bench_wants(b, cases[i].name)) one(b, &cases[i], against_all);
+    const int count = sizeof lengths / sizeof lengths[0];
+    for (int i = 0; i < 2 * count; i++) {
+        const bool wide = i >= count;
+        const int n = lengths[i % count];
+        char name[24];
+        snprintf(name, sizeof name, "fft_%d%s", n, wide ? "_f64" : "");
+        const fft_case c = {name, {1, {n}, (1 << 19 >> wide) / n, .wide = wide, .threads = 1}};
+        if (bench_wants(b, name)) one(b, &c, against_fftw);
+    }
 }
