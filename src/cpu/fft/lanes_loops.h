@@ -50,6 +50,18 @@ typedef struct side {
 
 typedef enum place { BUFFER, COLUMNS } place;
 
+/* Fetch the columns behind those that point j of the first pass begins with: where points are far
+ * apart no processor sees which lines come next. */
+LANE void fetch_next(const side *at, int64_t j, int64_t apart, int radix)
+{
+    UNROLL for (int q = 0; q < radix; q++)
+    {
+        const real *next = at->data + (j + q * apart) * at->step + POINT;
+        __builtin_prefetch(next);
+        __builtin_prefetch(next + LANES);
+    }
+}
+
 /* `count` transforms of plan->pass[level].length points that follow each other in the buffer. */
 LANE void pass_of(const fth__fft_plan *plan, int level, int64_t count, real *buffer, int radix,
                   bool last, place from, place to, const side *at, bool swapped, vr scale)
@@ -60,6 +72,7 @@ LANE void pass_of(const fth__fft_plan *plan, int level, int64_t count, real *buf
     for (int64_t b = 0; b < count; b++, buffer += p->length * POINT) {
         const real *w = p->turns;
         for (int64_t j = 0; j < apart; j++) {
+            if (from == COLUMNS) fetch_next(at, j, apart, radix);
             UNROLL for (int q = 0; q < radix; q++) a[q] =
                 from == COLUMNS ? column_load(at->data + (j + q * apart) * at->step, swapped)
                                 : c_load(buffer + (j + q * apart) * POINT);
