@@ -63,6 +63,11 @@ FTH_API FTH_MUST_USE fth_status fth_mem_take_(fth_mem *mem, fth_site site, fth_h
 /* Register memory that the caller owns: it counts against the budget until released. */
 FTH_API FTH_MUST_USE fth_status fth_mem_adopt_(fth_mem *mem, fth_site site, void *block,
                                                uint64_t bytes, const char *label, fth_err *err);
+/* FTH_E_NO_FIT unless a block of `bytes` (FTH_MEM_ANY) fits the budget beside what is held now: for
+ * what a later step takes, before an earlier one begins. `what` is for the message: "drawing
+ * a.png". */
+FTH_API FTH_MUST_USE fth_status fth_mem_check_room(const fth_mem *mem, uint64_t bytes,
+                                                   const char *what, fth_err *err);
 /* Release a block the way it was allocated. NULL does nothing. An unknown pointer
  * (FTH_E_MEM_UNKNOWN) and a second release (FTH_E_MEM_TWICE) change nothing; the error names the
  * lines of both calls. */

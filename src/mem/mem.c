@@ -407,6 +407,21 @@ fth_status fth_mem_take_(fth_mem *mem, fth_site site, fth_how how, uint64_t byte
     return status;
 }
 
+fth_status fth_mem_check_room(const fth_mem *mem, uint64_t bytes, const char *what, fth_err *err)
+{
+    fth_mem_stats now;
+    char need[24], left[24];
+    fth_mem_get_stats(mem, &now);
+    const uint64_t cost = fth__mem_cost(mem, FTH_MEM_ANY, bytes),
+                   room = now.budget_bytes - now.used_bytes;
+    if (cost <= room) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NO_FIT, "%s needs %s; the budget has %s left", what,
+             fth_mem_format_size(cost, need, sizeof need),
+             fth_mem_format_size(room, left, sizeof left));
+    fth_err_hint(err, "allow more with --memory");
+    return FTH_E_NO_FIT;
+}
+
 fth_status fth_mem_adopt_(fth_mem *mem, fth_site site, void *block, uint64_t bytes,
                           const char *label, fth_err *err)
 {

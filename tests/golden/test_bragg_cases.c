@@ -479,7 +479,7 @@ TEST(previews_in_too_little_memory)
     only_on_the_cpu();
     bg_manifest m = bg_open();
     bg_run r = {
-        .args = find_case(&m, "p03")->args, .preview = "image.png", .budget_bytes = 6112 << 10};
+        .args = find_case(&m, "p03")->args, .preview = "image.png", .budget_bytes = 6150 << 10};
     bg_enter(&r, "preview");
     const int before = files_here();
     IS(bg_go(&r), FTH_E_NO_FIT);
@@ -487,6 +487,15 @@ TEST(previews_in_too_little_memory)
     EQ_STR(r.text, "");
     EQ_I64(files_here(), before);
     free(r.text);
+    r.args = "-cell 40 45 50 90 90 90 -default_F 100 -N 6 -lambda 1 -distance 61 -detpixels 1600 "
+             "-floatfile /dev/null";
+    r.preview = NULL;
+    r.budget_bytes = 14 << 20; /* with rows of an image in a file this is enough */
+    IS(bg_go(&r), FTH_E_NO_FIT);
+    EQ_STR(r.text, "");
+    free(r.text);
+    r.args = find_case(&m, "p03")->args;
+    r.preview = "image.png";
     r.budget_bytes = 32 << 20;
     OKE(bg_go(&r), &r.err);
     EQ_I64(files_here(), before + 6);

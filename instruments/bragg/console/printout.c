@@ -20,13 +20,18 @@ typedef struct book {
     const br_latch_note *note; /* NULL: told */
 } book;
 
+uint64_t br_printout_bytes(const br_experiment *e)
+{
+    return br_view_bytes(&e->scene) +
+           (uint64_t)e->scene.fast * (2 * sizeof(double) + sizeof(uint16_t));
+}
+
 static fth_status open_book(book *b, const br_experiment *e, int64_t latch, FILE *out, fth_err *err)
 {
     const br_scene *s = &e->scene;
     const uint64_t view = br_view_bytes(s), row = (uint64_t)s->fast;
     *b = (book){.e = e, .out = out};
-    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, view + row * (2 * sizeof(double) + sizeof(uint16_t)),
-                         "printout", &b->block, err));
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, br_printout_bytes(e), "printout", &b->block, err));
     b->value = (double *)((char *)b->block + view);
     b->omega = b->value + row;
     b->mask = (uint16_t *)(b->omega + row);

@@ -10,6 +10,8 @@ typedef struct br_latch_note {
     char text[300];
     int64_t pixel; /* slow * size of fast + fast */
 } br_latch_note;
+/* Memory that each of the two below takes. */
+uint64_t br_printout_bytes(const br_experiment *e);
 fth_status br_latch_note_make(br_latch_note *note, const br_experiment *e, int64_t latch,
                               fth_err *err);
 /* The pixels of -printout in serial order, with the note in its place. */

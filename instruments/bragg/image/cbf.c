@@ -146,14 +146,18 @@ static fth_status write_file(packer *p, fth_sink *out, const char *path, fth_err
     return put(out, &at, end, tail, err);
 }
 
+uint64_t br_cbf_bytes(const br_experiment *e)
+{
+    return (uint64_t)e->scene.fast * (sizeof(int32_t) + PIXEL_MOST);
+}
+
 fth_status br_cbf_write(fth_sink *out, const char *path, const br_experiment *e,
                         const fth_source *pixels, fth_err *err)
 {
     const uint64_t n = (uint64_t)e->scene.fast;
     packer p = {.e = e, .pixels = pixels};
     *out = (fth_sink){0};
-    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, n * (sizeof(int32_t) + PIXEL_MOST), "row of a CBF",
-                         &p.block, err));
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, br_cbf_bytes(e), "row of a CBF", &p.block, err));
     p.row = p.block;
     p.packed = (unsigned char *)(p.row + n);
     const fth_status s = write_file(&p, out, path, err);

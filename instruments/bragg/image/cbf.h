@@ -4,6 +4,8 @@
 
 #include "../experiment/experiment.h"
 
+/* Memory that br_cbf_write takes. */
+uint64_t br_cbf_bytes(const br_experiment *e);
 /* Packs `pixels`, i32 [slow fast] and above -2^30, into a file that is complete but not committed:
  * *out has to be committed or closed. The pixels are read twice, row by row. */
 fth_status br_cbf_write(fth_sink *out, const char *path, const br_experiment *e,

@@ -141,13 +141,21 @@ static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layou
     return FTH_OK;
 }
 
+fth_status br_files_hold(br_files *f, const br_experiment *e, fth_err *err)
+{
+    const int64_t size[2] = {e->scene.slow, e->scene.fast};
+    if (f->held || br_output_is_file(e->out.float_file)) return FTH_OK;
+    FTH_TRY(fth_mem_check_room(f->mem, sizeof(float) * (uint64_t)(size[0] * size[1]),
+                               "the image, which goes to no file,", err));
+    return fth_tensor_create(&f->held, f->mem, "image", FTH_F32, 2, size, err);
+}
+
 fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err)
 {
     const br_scene *s = &e->scene;
     const char *path = e->out.float_file;
-    if (!br_output_is_file(path)) {
-        FTH_TRY(fth_tensor_create(&f->held, f->mem, "image", FTH_F32, 2,
-                                  ((int64_t[]){s->slow, s->fast}), err));
+    FTH_TRY(br_files_hold(f, e, err));
+    if (f->held) {
         *out = fth_tensor_sink(f->held);
         return FTH_OK;
     }

@@ -8,6 +8,7 @@
 #include "../console/meter.h"
 #include "../console/printout.h"
 #include "../preview/preview.h"
+#include "cbf.h"
 
 #include <string.h>
 
@@ -135,6 +136,19 @@ static fth_status preview(work *w, fth_err *err)
     return p.path ? br_preview_draw(&p, w->e, &w->image, err) : FTH_OK;
 }
 
+/* What is taken between and after the passes, beside all that is held from here on: small things,
+ * like one row of a mask, find room in what the plans leave to libraries. */
+static fth_status check_room(work *w, fth_err *err)
+{
+    const br_experiment *e = w->e;
+    const br_preview p = preview_of(w->job, &(br_statistics){0});
+    if (e->out.printout || br_passes_plan(w->passes, 0)) /* the latch has a note */
+        FTH_TRY(fth_mem_check_room(e->mem, br_printout_bytes(e), "printing pixels", err));
+    if (br_output_is_file(e->out.cbf_file))
+        FTH_TRY(fth_mem_check_room(e->mem, br_cbf_bytes(e), "packing a CBF", err));
+    return p.path ? br_preview_check(&p, e, err) : FTH_OK;
+}
+
 static fth_status make(work *w, fth_err *err)
 {
     br_wanted want = br_outputs_wanted(&w->e->out);
@@ -143,7 +157,9 @@ static fth_status make(work *w, fth_err *err)
         want.first_row = br_checkpoint_rows(w->checkpoint);
         want.rows_each = w->job->checkpoint;
     }
+    FTH_TRY(br_files_hold(&w->files, w->e, err));
     FTH_TRY(br_passes_create(&w->passes, w->job->context, w->e, want, err));
+    FTH_TRY(check_room(w, err));
     if (want.first_row == 0)
         FTH_TRY(br_passes_check_ranks(w->passes, err)); /* else few may be left */
     if (w->job->ready) FTH_TRY(w->job->ready(w->job->ready_user, err));
@@ -178,11 +194,7 @@ static fth_status check(const br_image_job *job, fth_err *err)
 {
     const br_experiment *e = job->experiment;
     fth_mem *mem = fth_context_mem(job->context);
-    if (job->preview) {
-        const br_preview p = preview_of(job, &(br_statistics){0});
-        FTH_TRY(br_output_check(p.path, mem, err));
-        FTH_TRY(br_preview_check(&p, e, err));
-    }
+    if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
     if (job->checkpoint > 0 && !br_output_is_file(e->out.float_file)) {
         FTH_FAIL(err, FTH_E_COMMAND, "--checkpoint needs a float image, and none is written");
         fth_err_hint(err, "give a file with -floatfile, or leave --checkpoint out");

@@ -141,6 +141,9 @@ typedef struct br_files {
     fth_tensor *held;          /* the float image, where it goes to no file */
     fth_sink image, ints, pgm, noise, smv32, unpacked, cbf;
 } br_files;
+/* Takes the memory of a float image that goes to no file: before passes are planned, so that they
+ * are planned beside it. */
+fth_status br_files_hold(br_files *f, const br_experiment *e, fth_err *err);
 /* A sink for the float image; a source of it, once it was written. */
 fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err);
 fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out, fth_err *err);

@@ -49,9 +49,21 @@ static void describe(const br_preview *p, const br_experiment *e, const fth_sour
     br_rings_draw(r, panel, s);
 }
 
-/* Draws it, or with `bytes` only returns the memory it would take. */
+/* Whether the figure fits beside what it draws. */
+static fth_status check_room(fth_figure *fig, const br_preview *p, fth_mem *mem, fth_err *err)
+{
+    uint64_t bytes = 0;
+    char what[FTH_PATH + 16];
+    FTH_TRY(fth_figure_plan(fig, p->path, &bytes, err));
+    snprintf(what, sizeof what, "drawing %s", p->path);
+    const fth_status s = fth_mem_check_room(mem, bytes, what, err);
+    if (s == FTH_E_NO_FIT) fth_err_hint(err, "allow more with --memory, or leave the preview out");
+    return s;
+}
+
+/* Draws it, or with `check` only sees whether there is memory to. */
 static fth_status make(const br_preview *p, const br_experiment *e, const fth_source *image,
-                       uint64_t *bytes, fth_err *err)
+                       bool check, fth_err *err)
 {
     br_rings rings;
     fth_figure *fig = NULL;
@@ -66,7 +78,7 @@ static fth_status make(const br_preview *p, const br_experiment *e, const fth_so
                               err);
     if (s == FTH_OK) {
         describe(p, e, image, &rings, fig);
-        s = bytes ? fth_figure_plan(fig, p->path, bytes, err) : fth_figure_save(fig, p->path, err);
+        s = check ? check_room(fig, p, e->mem, err) : fth_figure_save(fig, p->path, err);
     }
     fth_figure_destroy(fig);
     br_rings_clear(&rings);
@@ -76,7 +88,7 @@ static fth_status make(const br_preview *p, const br_experiment *e, const fth_so
 fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
                            fth_err *err)
 {
-    return make(p, e, image, NULL, err);
+    return make(p, e, image, false, err);
 }
 
 fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err *err)
@@ -86,15 +98,5 @@ fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err
     br_preview bounded = *p;
     bounded.low = 1; /* given limits need no pass over the image */
     bounded.high = 10;
-    uint64_t bytes = 0;
-    fth_mem_stats now;
-    FTH_TRY(make(&bounded, e, &none, &bytes, err));
-    fth_mem_get_stats(e->mem, &now);
-    if (bytes <= now.budget_bytes - now.used_bytes) return FTH_OK;
-    char need[24], have[24];
-    FTH_FAIL(err, FTH_E_NO_FIT, "drawing %s needs %s; the budget has %s left", p->path,
-             fth_mem_format_size(bytes, need, sizeof need),
-             fth_mem_format_size(now.budget_bytes - now.used_bytes, have, sizeof have));
-    fth_err_hint(err, "allow more with --memory, or leave the preview out");
-    return FTH_E_NO_FIT;
+    return make(&bounded, e, &none, true, err);
 }

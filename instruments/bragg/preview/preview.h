@@ -15,7 +15,8 @@ typedef struct br_preview {
 /* Draws `image`, f32 [slow fast], which is read in pieces. */
 fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
                            fth_err *err);
-/* Whether there is memory to draw it, checked before the render. */
+/* Whether there is memory to draw it beside what is held now: before the render, with all that is
+ * held after it. */
 fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err *err);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "base/str.h"
 #include "mem/huge.h"
+#include "mem/inject.h"
 #include "plan/plan.h"
 #include "run/loop.h"
 
@@ -72,7 +73,9 @@ uint64_t fth_stage_plan_hold(const fth_stage_call *call, fth_stage_plan *out, ui
 {
     const uint64_t beside =
         out->beside_bytes + fth_library_allowance(libraries, fth_context_threads(call->context));
-    const uint64_t host = fth__mem_with(fth_context_mem(call->context), bytes, beside, NULL);
+    const fth_mem *mem = fth_context_mem(call->context);
+    const uint64_t cost = bytes > 0 ? fth__mem_cost(mem, FTH_MEM_ANY, bytes) : 0,
+                   host = fth__mem_with(mem, cost, beside, NULL);
     take_most(&out->host_bytes, host);
     return host;
 }
