@@ -223,6 +223,17 @@ fth__dot_part fth__dot_trim(const fth__dot_shape *s, fth__dot_part t)
     return r;
 }
 
+/* Halves are summed in f32 beside the result, which costs a device one pass over both for each
+ * piece of k: pieces of four tiles need a quarter of the passes. Superblocks of several tiles are
+ * what ranks share, so pieces end where those do. */
+static int64_t cut_of(const fth__dot_shape *s)
+{
+    const bool plain = s->side_a == FTH__DOT_FULL && s->side_b == FTH__DOT_FULL;
+    int64_t tiles = s->acc != s->dtype && plain && s->tile_k == FTH__PRODUCT_TILE ? 4 : 1;
+    while (fth__dot_many(s) && s->super_k % (tiles * s->tile_k) != 0) tiles /= 2;
+    return tiles * s->tile_k;
+}
+
 void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
                         const fth_desc *product, fth_axis_id keep, fth__dot_shape *out)
 {
@@ -256,17 +267,15 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     s.acc = a->dtype == FTH_F16 || a->dtype == FTH_BF16 ? FTH_F32 : a->dtype;
     s.side_a = side_of(a, s.m.a, s.k.a);
     s.side_b = side_of(b, s.k.b, s.n.b);
+    s.cut_k = cut_of(&s);
     s.side = attr->triangle == FTH_FULL ? FTH__DOT_FULL : side_of(product, s.m.out, s.n.out);
     if (keep < 0) widen_inner(a, b, &s);
     narrow_tiles(&s);
-    /* halves are summed in f32 beside the result, which costs a device one pass over both for each
-     * piece of k: pieces of four tiles need a quarter of the passes */
-    const bool plain = s.side_a == FTH__DOT_FULL && s.side_b == FTH__DOT_FULL;
-    s.cut_k = s.acc != a->dtype && plain && s.tile_k == FTH__PRODUCT_TILE ? 4 * s.tile_k : s.tile_k;
     FTH_ASSERT(s.n_sum + (k >= 0) == attr->n_summed);
     FTH_ASSERT(s.n_loop + (s.m.out >= 0) + (s.n.out >= 0) == product->n_axes);
     FTH_ASSERT(s.m.out < 0 || s.m.out != s.n.out);
     FTH_ASSERT(s.super_k % s.tile_k == 0 || s.super_k == s.k.size);
+    FTH_ASSERT(!fth__dot_many(&s) || s.super_k % s.cut_k == 0);
     *out = s;
 }
 

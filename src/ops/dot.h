@@ -51,7 +51,7 @@ typedef struct fth__dot_shape {
     bool
         by_triangle; /* one operand is triangular, and BLAS can multiply by tiles on its diagonal */
     int64_t tile_m, tile_n, tile_k, super_k;
-    int64_t cut_k;   /* where k may be cut: at tiles, or for halves at several of them */
+    int64_t cut_k;   /* where k may be cut: at tiles, or for halves at up to four of them */
     fth_dtype dtype; /* of operands and product */
     fth_dtype acc;   /* what sums are held in: f32 for f16 and bf16 */
 } fth__dot_shape;

@@ -119,6 +119,17 @@ static fth_status join_axis(fth__trial *t, const summed *s, int64_t *joins, fth_
     return now;
 }
 
+static fth_status off_the_grid(const fth__trial *t, const summed *s, fth_err *err)
+{
+    const fth_node *node = t->node;
+    FTH_FAIL(err, FTH_E_GRAPH_PROMISE,
+             "'%.40s' joins parts of %lld elements of axis '%.40s', which is cut every %lld",
+             node->op->name, (long long)s->grain, fth_axis_name(node->graph, s->axis),
+             (long long)s->grid);
+    fth_err_hint(err, "let fth_join.grain be a multiple of fth_op.grid, or -1");
+    return FTH_E_GRAPH_PROMISE;
+}
+
 fth_status fth__check_joins(fth__trial *base, int64_t *joins, fth_err *err)
 {
     const fth_node *node = base->node;
@@ -131,7 +142,8 @@ fth_status fth__check_joins(fth__trial *base, int64_t *joins, fth_err *err)
             const summed s = {node->in[i].axis[d], node->in[i].size[d],
                               node->op->grid ? node->op->grid(node, i, d) : 1,
                               node->op->join->grain(node, i, d)};
-            if (s.grid < s.size && s.grain % s.grid != 0) continue; /* such are never joined */
+            if (s.grain > 0 && s.grain < s.size && s.grain % s.grid != 0)
+                return off_the_grid(&t, &s, err);
             if (s.grain >= 0) FTH_TRY(join_axis(&t, &s, joins, err));
         }
     base->calls = t.calls;

@@ -50,6 +50,7 @@ typedef enum lie {
     MEAN_OF_PIECE,
     OTHER_STATE,
     JOINS_TWICE,
+    OFF_THE_GRID,
     NO_FINISH,
     FORGETS
 } lie;
@@ -340,8 +341,8 @@ static fth_status total_run(const fth_call *c)
 
 static int64_t total_grain(const fth_node *node, int in, int dim)
 {
-    (void)node, (void)in, (void)dim;
-    return BLOCK;
+    (void)in, (void)dim;
+    return tells(node, OFF_THE_GRID) ? BLOCK + BLOCK / 2 : BLOCK;
 }
 
 static bool total_in_state(const fth_node *node, int out)
@@ -428,6 +429,8 @@ const lie_row lie_list[] = {
     {"mean of a piece", "y x", &total, MEAN_OF_PIECE, "output 0 differs when cut, axis 'x' at"},
     {"other state", "y x", &total, OTHER_STATE, "state says something else of output"},
     {"joins twice", "y x", &total, JOINS_TWICE, "when parts of 8 elements of axis 'x' are joined"},
+    {"joins off the grid", "y x", &total, OFF_THE_GRID,
+     "joins parts of 12 elements of axis 'x', which is cut every 8"},
     {"no finish", "y x", &total, NO_FINISH, "are joined"},
     {"forgets", "y x", &running, FORGETS, "when cut, axis 'x' at"},
 };

@@ -331,6 +331,38 @@ TEST(products_over_a_long_axis)
     same_in_all_ways(products, 250000, true);
 }
 
+/* Halves are cut every few tiles, whatever the superblocks of several are; and beside them a sum
+ * and a product of reals. */
+static int halves(fth_graph *g, fth_val x, fth_val *out)
+{
+    fth_axis_like(g, "other", "col");
+    const fth_val half = fth_cast(x, FTH_BF16);
+    out[0] = fth_dot(half, fth_rename(half, "col", "other"), "row");
+    return 1;
+}
+static int halves_and_reals(fth_graph *g, fth_val x, fth_val *out)
+{
+    halves(g, x, out);
+    out[1] = fth_sum(fth_exp(x), "row");
+    out[2] = fth_dot(x, fth_rename(x, "col", "other"), "row");
+    return 3;
+}
+
+TEST(products_of_halves_at_any_length)
+{
+    static builder *const builds[] = {halves, halves_and_reals};
+    static const int64_t tiles[] = {65, 129, 193, 257, 321, 449}; /* 2 to 8 in a superblock */
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 6; k++) {
+            job j = {.build = builds[i],
+                     .n = tiles[k] * 1024 + 5,
+                     .stream = "row",
+                     .cancel_rank = -1,
+                     .must_share = true};
+            same_everywhere(&j, 3);
+        }
+}
+
 /* Centred by its mean, which a first pass makes. */
 static int passes(fth_graph *g, fth_val x, fth_val *out)
 {
