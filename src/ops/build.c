@@ -145,5 +145,16 @@ fth_val fth__at_position(fth_site site, fth_val position, fth_axis_id axis, cons
 {
     if (!fth_val_ok(position)) return position;
     const fth_val index = fth_index_(position.graph, site, fth_axis_name(position.graph, axis));
-    return fth__map2(site, FTH_EW_EQ, fth__grow_like(site, position, like), index);
+    /* wider in the program that compares: as such they are never stored */
+    const fth_val wide = fth_cast_(site, fth__grow_like(site, position, like), FTH_I64);
+    return fth__map2(site, FTH_EW_EQ, wide, index);
+}
+
+fth_val fth__narrow_positions(fth_site site, fth_val position, int64_t n, bool byte)
+{
+    fth__cast_attr attr = {.to = FTH_I32, .fits = 1};
+    if (!fth_val_ok(position) || n > INT32_MAX) return position;
+    if (byte && n <= UINT8_MAX + 1) attr.to = FTH_U8;
+    return fth_node_add_(position.graph, site, &fth__op_checked_cast, 1, &position, &attr,
+                         sizeof attr);
 }

@@ -88,7 +88,17 @@ static inline fth_val fth__map2(fth_site site, fth_ew op, fth_val a, fth_val b)
 }
 /* g where mask, else zero; g has every axis of mask, or is grown to `like` first. */
 fth_val fth__keep_where(fth_site site, fth_val mask, fth_val g, const fth_desc *like);
-/* Where the global index along `axis` equals `position` (i64), as bool with the axes of `like`. */
+/* Where the global index along `axis` equals `position` (any integer), as bool with the axes of
+ * `like`. */
 fth_val fth__at_position(fth_site site, fth_val position, fth_axis_id axis, const fth_desc *like);
+/* Positions along an axis of n elements, or -1, as they wait for a gradient: i32 where n allows it,
+ * u8 where `byte` says that none is -1. As i64 they need not be stored for long (plan/masks.c). */
+fth_val fth__narrow_positions(fth_site site, fth_val position, int64_t n, bool byte);
+
+/* Of a cast. */
+typedef struct fth__cast_attr {
+    int32_t to;
+    int32_t fits; /* 1: every value is known to; a checked cast cannot fail then */
+} fth__cast_attr;
 
 #endif

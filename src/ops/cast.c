@@ -12,7 +12,7 @@
 
 static fth_dtype target(const fth_node *node)
 {
-    return (fth_dtype) * (const int32_t *)node->attr;
+    return (fth_dtype)((const fth__cast_attr *)node->attr)->to;
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
@@ -97,7 +97,7 @@ const fth_op fth__op_checked_cast = {.name = "checked_cast",
 
 fth_val fth_cast_(fth_site site, fth_val v, fth_dtype to)
 {
-    const int32_t attr = (int32_t)to;
+    const fth__cast_attr attr = {.to = (int32_t)to};
     if (!fth_val_ok(v)) return fth__poison(v);
     if ((int)to < 0 || to >= FTH_DTYPE_COUNT)
         return fth_poison_(v.graph, site, FTH_E_GRAPH_ATTR, "cast: %d is not a dtype", (int)to);

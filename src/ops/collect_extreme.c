@@ -96,7 +96,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__axis_attr *attr = node->attr;
     const char *entries = fth__entries_of(node)->name;
-    const fth_val from = fth_spread_(node->site, node->out_val[1], entries);
+    const fth_val place = fth__narrow_positions(node->site, node->out_val[1],
+                                                fth__size_of(node->graph, attr->axis), false),
+                  from = fth_spread_(node->site, place, entries);
     (void)err;
     in_bar[0] =
         fth__keep_where(node->site, fth__at_position(node->site, from, attr->axis, &node->in[0]),

@@ -212,6 +212,16 @@ static fth_val lift(const chain *at, fth_val a)
     const fth_val zero = fth_const_(at->graph, at->site, fth_dtype_real_of(at->dtype), 0.0, 0.0);
     return fth__map2(at->site, FTH_EW_COMPLEX, a, zero);
 }
+/* Of a real by comparisons, which may wait for the gradient as bytes where the number need not
+ * (plan/masks.c); 0 of a NaN. */
+static fth_val sign(const chain *at, fth_val x)
+{
+    if (fth_dtype_is_complex(fth_val_dtype(x))) return fth__map1(at->site, FTH_EW_SIGN, x);
+    const fth_val zero = number(at, 0.0), above = fth__map2(at->site, FTH_EW_GT, x, zero),
+                  below = fth__map2(at->site, FTH_EW_LT, x, zero);
+    const fth_val other = fth_map_(at->site, FTH_EW_SELECT, below, number(at, -1.0), zero);
+    return fth_map_(at->site, FTH_EW_SELECT, above, number(at, 1.0), other);
+}
 #define D1(op, a) fth__map1(at->site, FTH_EW_##op, a)
 #define D2(op, a, b) fth__map2(at->site, FTH_EW_##op, a, b)
 #define ADD(a, b) D2(ADD, a, b)
@@ -229,7 +239,7 @@ static fth_val lift(const chain *at, fth_val a)
 #define LOG(a) D1(LOG, a)
 #define SIN(a) D1(SIN, a)
 #define COS(a) D1(COS, a)
-#define SIGN(a) D1(SIGN, a)
+#define SIGN(a) sign(at, a)
 #define ABS(a) D1(ABS, a)
 #define SIGMOID(a) D1(SIGMOID, a)
 #define DIGAMMA(a) D1(DIGAMMA, a)

@@ -70,8 +70,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     (void)err;
     for (int r = 0; r < attr->n; r++) {
         if (!fth_val_ok(out_bar[r])) continue;
-        const fth_val at =
-            fth__at_position(node->site, node->out_val[attr->n + r], attr->axis, &node->in[0]);
+        const fth_val place = fth__narrow_positions(node->site, node->out_val[attr->n + r],
+                                                    fth__size_of(node->graph, attr->axis), true);
+        const fth_val at = fth__at_position(node->site, place, attr->axis, &node->in[0]);
         const fth_val bar = fth__keep_where(node->site, at, out_bar[r], &node->in[0]);
         in_bar[0] = fth_val_ok(in_bar[0]) ? fth__map2(node->site, FTH_EW_ADD, in_bar[0], bar) : bar;
     }

@@ -181,7 +181,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     if (attr->red == FTH_RED_MIN || attr->red == FTH_RED_MAX) {
         const fth_val position = fth_arg_(node->site, attr->red == FTH_RED_MAX, node->in_val[0],
                                           fth_axis_name(node->graph, attr->axis));
-        const fth_val mask = fth__at_position(node->site, position, attr->axis, &node->in[0]);
+        const fth_val place = fth__narrow_positions(node->site, position,
+                                                    fth__size_of(node->graph, attr->axis), true);
+        const fth_val mask = fth__at_position(node->site, place, attr->axis, &node->in[0]);
         in_bar[0] = fth__keep_where(node->site, mask, g, &node->in[0]);
     }
     FTH_ASSERT(fth__is_cotangent(in_bar[0], &node->in[0]));

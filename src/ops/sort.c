@@ -90,7 +90,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const fth__axis_attr *attr = node->attr;
     const char *axis = fth_axis_name(node->graph, attr->axis);
     (void)err;
-    in_bar[0] = fth_scatter_add_(node->site, out_bar[0], axis, node->out_val[1], axis);
+    const fth_val order = fth__narrow_positions(node->site, node->out_val[1],
+                                                fth__size_of(node->graph, attr->axis), false);
+    in_bar[0] = fth_scatter_add_(node->site, out_bar[0], axis, order, axis);
     return FTH_OK;
 }
 

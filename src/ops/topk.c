@@ -124,8 +124,10 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__topk_attr *attr = node->attr;
     (void)err;
+    const fth_val from = fth__narrow_positions(node->site, node->out_val[1],
+                                               fth__size_of(node->graph, attr->axis), false);
     in_bar[0] = fth_scatter_add_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
-                                 node->out_val[1], fth_axis_name(node->graph, attr->axis));
+                                 from, fth_axis_name(node->graph, attr->axis));
     return FTH_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "mem/heap.h"
+#include "ops/build.h"
 #include "ops/view.h"
 #include "plan/plan.h"
 
@@ -84,6 +85,7 @@ void fth__plan_drop_units(fth_plan *p)
 
 bool fth__node_may_fail(const fth_node *n)
 {
+    if (n->op == &fth__op_checked_cast) return !((const fth__cast_attr *)n->attr)->fits;
     return (n->op->flags & FTH_OP_MAY_FAIL) ||
            (n->op == &fth__op_fused && fth__program_may_fail(n->attr));
 }

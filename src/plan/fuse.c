@@ -56,10 +56,10 @@ typedef enum readers {
     OUTSIDE
 } readers;
 
-/* A mask that is made early goes with what it compares, where it is a result like any other. */
-static bool takes_mask(const fth__fuser *f, const fth__group *gr, int node)
+/* A mask that is made early goes with its host, where it is a result like any other. */
+static bool takes_mask(const fth__fuser *f, const fth__group *gr, int host, int node)
 {
-    return f->early[node] && gr->root < node && !fth__fuse_tail(f->g->node[gr->root]) &&
+    return f->early[node] == host && gr->root < node && !fth__fuse_tail(f->g->node[gr->root]) &&
            same_order(&f->g->node[node]->out[0], &gr->space);
 }
 
@@ -68,8 +68,9 @@ static bool takes_mask(const fth__fuser *f, const fth__group *gr, int node)
 static readers who_reads(const fth__fuser *f, const fth__group *gr, uint32_t v)
 {
     readers found = f->is_out[v] ? AT_END : INSIDE;
+    const int made_by = (int)f->g->value[v].node;
     for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
-        if (fth__in_group(gr, f->reader[r]) || takes_mask(f, gr, f->reader[r])) continue;
+        if (fth__in_group(gr, f->reader[r]) || takes_mask(f, gr, made_by, f->reader[r])) continue;
         if (f->g->node[f->reader[r]]->op != &fth__op_assign) return OUTSIDE;
         found = AT_END;
     }
@@ -115,22 +116,30 @@ static void insert_member(fth__group *gr, int node)
 static bool may_join(const fth__fuser *f, const fth__group *gr, int node)
 {
     const fth_node *n = f->g->node[node];
-    if (!is_body(n) || f->early[node] || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space))
+    if (!is_body(n) || f->early[node] >= 0 || f->group[node] >= 0 ||
+        !same_axes(&n->out[0], &gr->space))
         return false;
     const readers who = who_reads(f, gr, n->out_val[0].id);
     const bool tail = fth__fuse_tail(f->g->node[gr->root]);
     return who == INSIDE || (who == AT_END && !tail && same_order(&n->out[0], &gr->space));
 }
 
-/* A node and the masks of its result, or none of them. */
+/* Masks among the readers of a value, whose host was just taken in. */
+static void take_masks(const fth__fuser *f, fth__group *gr, int host, uint32_t v)
+{
+    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++)
+        if (takes_mask(f, gr, host, f->reader[r]) && !fth__in_group(gr, f->reader[r]))
+            insert_member(gr, f->reader[r]);
+}
+
+/* A node and the masks beside it, or none of them. */
 static bool take_in(const fth__fuser *f, fth__group *gr, int node)
 {
     const fth__group before = *gr;
-    const uint32_t v = f->g->node[node]->out_val[0].id;
+    const fth_node *n = f->g->node[node];
     if (node != gr->root) insert_member(gr, node);
-    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++)
-        if (takes_mask(f, gr, f->reader[r]) && !fth__in_group(gr, f->reader[r]))
-            insert_member(gr, f->reader[r]);
+    if (f->hosts[node]) take_masks(f, gr, node, n->out_val[0].id);
+    for (int i = 0; f->hosts[node] && i < n->n_in; i++) take_masks(f, gr, node, n->in_val[i].id);
     if (fits_program(f, gr)) return true;
     *gr = before;
     return false;
@@ -645,7 +654,8 @@ static void find_groups(fth__fuser *f)
     find_views(f);
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || f->early[k] || f->group[k] >= 0 || !(is_body(n) || fth__fuse_tail(n)))
+        if (!f->needed[k] || f->early[k] >= 0 || f->group[k] >= 0 ||
+            !(is_body(n) || fth__fuse_tail(n)))
             continue;
         make_group(f, (int)k, &gr);
         f->inner[k] = gr.inner;
@@ -666,6 +676,21 @@ static void find_groups(fth__fuser *f)
     }
 }
 
+/* What was moved here from later: after the unit that makes its operand. */
+static fth_status add_moved(fth__fuser *f, const fth_node *maker, fth_err *err)
+{
+    for (int o = 0; o < maker->n_out; o++) {
+        const uint32_t v = maker->out_val[o].id;
+        for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
+            const fth_node *n = f->g->node[f->reader[r]];
+            if (!f->moved[f->reader[r]]) continue;
+            FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
+            FTH_TRY(add_moved(f, n, err));
+        }
+    }
+    return FTH_OK;
+}
+
 static fth_status add_units(fth__fuser *f, fth_err *err)
 {
     const fth__fuse_nodes *g = f->g;
@@ -673,6 +698,7 @@ static fth_status add_units(fth__fuser *f, fth_err *err)
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const fth_node *n = g->node[k];
         if (!f->needed[k] || n->op == &fth__op_input || n->op == &fth__op_assign) continue;
+        if (f->moved[k]) continue;
         if (f->is_view[k] && !f->is_read[n->out_val[0].id]) continue; /* looked through by all */
         if (n->op == &fth__op_const && !read_plainly(f, n->out_val[0].id)) continue;
         if (f->group[k] < 0) {
@@ -684,6 +710,7 @@ static fth_status add_units(fth__fuser *f, fth_err *err)
             FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
                                        : add_group(f, &gr, err));
         }
+        if (f->group[k] < 0 || f->group[k] == k) FTH_TRY(add_moved(f, n, err));
     }
     for (int64_t k = 0; k < g->n_nodes; k++)
         if (f->needed[k] && g->node[k]->op == &fth__op_assign)
@@ -703,11 +730,14 @@ static fth_status find_readers(fth__fuser *f, fth_err *err)
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->inner, (void **)&f->inner, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->is_view, (void **)&f->is_view, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->early, (void **)&f->early, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->hosts, (void **)&f->hosts, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->moved, (void **)&f->moved, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_read, (void **)&f->is_read, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
     FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
     for (int64_t k = 0; k < g->n_nodes; k++) {
         f->group[k] = f->product[k] = f->head[k] = f->next[k] = f->inner[k] = -1;
+        f->early[k] = -1;
         for (int i = 0; f->needed[k] && i < g->node[k]->n_in; i++, total++)
             f->first[g->node[k]->in_val[i].id + 2]++;
     }
@@ -734,6 +764,8 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     fth__heap_free(p->mem, f.inner);
     fth__heap_free(p->mem, f.is_view);
     fth__heap_free(p->mem, f.early);
+    fth__heap_free(p->mem, f.hosts);
+    fth__heap_free(p->mem, f.moved);
     fth__heap_free(p->mem, f.is_read);
     fth__heap_free(p->mem, f.is_out);
     fth__heap_free(p->mem, f.first);

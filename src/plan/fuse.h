@@ -19,7 +19,9 @@ typedef struct fth__fuser {
     const fth__fuse_nodes *g;
     const bool *needed;
     int *group;     /* per node: index of the group's last node; -1: none yet */
-    bool *early;    /* per node: a comparison that is made with what it compares (masks.c) */
+    int *early;     /* per node: the one beside which a comparison is made early (masks.c); -1 */
+    bool *hosts;    /* per node: some are made beside it */
+    bool *moved;    /* per node: it runs right after what makes its operand (masks.c) */
     bool *is_out;   /* per value */
     int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
     int *reader;
