@@ -34,8 +34,8 @@ typedef struct fth_op_check_options {
     int cuts;      /* ways to cut, along each axis and along all; 0: 32 */
     int threads;   /* largest team; 0: 3; 1: none */
     /* Largest |slope - difference| / (1 + |difference|) of a gradient; 0: 1e-6 for f64, 1e-2 for
-     * f32; negative: not compared, for operations with steps and corners everywhere.
-     * Nor is it where an output is not finite: bring inputs for which all are. */
+     * f32, of f16 and bf16 what rounding explains; negative: not compared, for steps and corners
+     * everywhere. Nor is it where an output is not finite: bring inputs for which all are. */
     double gradient;
     /* Dense contents of input k. NULL: by the seed, normal for reals and complex numbers, -20 to 20
      * for integers (0 to 20 without a sign), either for bool. */

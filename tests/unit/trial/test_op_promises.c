@@ -4,12 +4,14 @@
  * seconds: 20
  */
 #include "graph/graph.h"
+#include "ops/scalar.h"
 #include "testing/engine/lying_ops.h"
 #include "testing/engine/op_harness.h"
 #include "testing/test.h"
 
 #include <fathom/fathom.h>
 #include <fathom/samples.h>
+#include <math.h>
 
 typedef struct bench {
     fth_context *ctx;
@@ -95,12 +97,13 @@ TEST(what_is_no_operation_to_check_is_refused)
 }
 
 /* The operation of a sample, on inputs that the sample gives it. */
-static bool check_sample(int i, fth_dtype dtype)
+static bool check_sample(int i, fth_dtype dtype, double gradient, double *worst)
 {
+    fth_op_check_report report = {.gradient_error = -1.0};
     fth_graph *g = t_graph("");
     t_random r = t_random_make((uint64_t)i);
     fth_err err = {0};
-    fth_op_check_options opt = {.cuts = 8, .seed = (uint64_t)i, .gradient = -1.0};
+    fth_op_check_options opt = {.cuts = 8, .seed = (uint64_t)i, .gradient = gradient};
     void *data[FTH_MAX_IN] = {0};
     IS_TRUE(fth_samples_axes(g, 8));
     const fth_val v = fth_sample_build(g, i, t_noise(g, "x", dtype, "i j", &r));
@@ -114,13 +117,14 @@ static bool check_sample(int i, fth_dtype dtype)
         opt.in[k] = data[k];
     }
     if (kept) {
-        const fth_status s = fth_op_check(v, &opt, NULL, &err);
+        const fth_status s = fth_op_check(v, &opt, &report, &err);
         if (s == FTH_E_GRAPH_PROMISE)
             FAIL("%s of %s: %s", fth_sample_at(i)->name, fth_dtype_name(dtype), err.text);
         kept = s == FTH_OK;
     }
     for (int k = 0; k < FTH_MAX_IN; k++) free(data[k]);
     t_graph_free(g);
+    if (worst) *worst = report.gradient_error;
     return kept;
 }
 
@@ -129,9 +133,100 @@ TEST(the_operations_of_the_engine_keep_their_promises)
     static const fth_dtype dtypes[] = {FTH_F64, FTH_F32, FTH_I32, FTH_C128, FTH_U8, FTH_BF16};
     int checked = 0;
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
-        for (int i = 0; fth_sample_at(i); i++) checked += check_sample(i, dtypes[k]);
+        for (int i = 0; fth_sample_at(i); i++) checked += check_sample(i, dtypes[k], -1.0, NULL);
     printf("%d operations of the engine checked\n", checked);
     IS_TRUE(checked > 400);
+}
+
+TEST(gradients_of_few_digits_are_compared)
+{
+    static const fth_dtype dtypes[] = {FTH_F16, FTH_BF16};
+    for (int k = 0; k < 2; k++) {
+        int compared = 0;
+        for (int i = 0; fth_sample_at(i); i++) {
+            double worst = -1.0;
+            (void)check_sample(i, dtypes[k], 0.0, &worst);
+            compared += worst >= 0.0;
+        }
+        LE_F64(40, compared);
+    }
+}
+
+/* x * x + |x|, whose slope is off by attr. */
+static fth_status bowl_infer(fth_node *node, fth_err *err)
+{
+    node->n_out = 1;
+    node->out[0] = node->in[0];
+    return fth_infer_like(node, node->in[0].dtype, 1, err);
+}
+
+static fth_status bowl_run(const fth_call *call)
+{
+    const fth_dtype t = call->node->in[0].dtype;
+    const int64_t size = fth_dtype_size(t);
+    for (int64_t i = 0; i < call->out[0].extent[0]; i++) {
+        const char *in = (const char *)call->in[0].data + i * call->in[0].stride[0] * size;
+        char *out = (char *)call->out[0].data + i * call->out[0].stride[0] * size;
+        const double x = fth__load(t, in).f;
+        fth__store(t, out, fth__wide_of(t, x * x + fabs(x)));
+    }
+    return FTH_OK;
+}
+
+static fth_status bowl_vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
+                           fth_err *err)
+{
+    const fth_val x = node->in_val[0];
+    const fth_val two =
+                      fth_const(node->graph, node->in[0].dtype, 2.0 + *(const double *)node->attr),
+                  one = fth_const(node->graph, node->in[0].dtype, 1.0);
+    const fth_val sign = fth_select(fth_gt(x, fth_sub(x, x)), one, fth_neg(one));
+    (void)err;
+    in_bar[0] = fth_mul(out_bar[0], fth_add(fth_mul(two, x), sign));
+    return FTH_OK;
+}
+
+static const fth_op bowl = {.name = "bowl",
+                            .brief = "a corner at 0",
+                            .infer = bowl_infer,
+                            .relation = fth_relation_same,
+                            .vjp = bowl_vjp,
+                            .run = bowl_run};
+
+static fth_status check_bowl(fth_dtype t, double off, uint64_t seed, fth_op_check_report *report,
+                             fth_err *err)
+{
+    bench b = open_bench();
+    const fth_op_check_options opt = {.seed = seed};
+    fth_axis(b.g, "x", 23);
+    const fth_source none = {.kind = "nothing", .dtype = t, .n_axes = 1, .size = {23}};
+    const fth_val v = fth_input(b.g, "v", t, "x", none);
+    const fth_status s =
+        fth_op_check(fth_custom(b.g, &bowl, 1, &v, &off, sizeof off), &opt, report, err);
+    close_bench(&b);
+    return s;
+}
+
+/* Corners within a step are not compared; a slope that is off by more than rounding explains is. */
+TEST(slopes_of_few_digits_that_are_off_are_caught)
+{
+    static const struct {
+        fth_dtype dtype;
+        double off;
+    } rows[] = {{FTH_F16, 0.125}, {FTH_BF16, 0.75}};
+    for (int k = 0; k < 2; k++)
+        for (uint64_t seed = 0; seed < 200; seed++) {
+            fth_op_check_report report;
+            fth_err err = {0};
+            const fth_status s = check_bowl(rows[k].dtype, 0.0, seed, &report, &err);
+            if (s != FTH_OK) FAIL("seed %llu: %s", (unsigned long long)seed, err.text);
+            IS_TRUE(report.gradient_error >= 0.0);
+            if (seed % 10) continue;
+            IS(check_bowl(rows[k].dtype, rows[k].off, seed, &report, &err), FTH_E_GRAPH_PROMISE);
+            HAS(err.text, "its vjp gives element");
+            IS(check_bowl(rows[k].dtype, -rows[k].off, seed, &report, &(fth_err){0}),
+               FTH_E_GRAPH_PROMISE);
+        }
 }
 
 TEST_MAIN()
