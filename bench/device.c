@@ -22,6 +22,9 @@ static const char *const names[] = {"device_calls",
                                     "device_sums_f16_down",
                                     "device_sums_u8",
                                     "device_sums_u8_down",
+                                    "device_filter_5x5",
+                                    "device_filter_9x9",
+                                    "device_filter_wrap",
                                     "device_dot",
                                     "device_dot_split",
                                     "device_dot_f16",
@@ -303,6 +306,7 @@ static void against_torch(device *d)
     device_copy(d); /* what others are fractions of */
     device_chain(d);
     device_sums(d);
+    device_filters(d);
     device_products(d);
     device_convolutions(d);
     device_transforms(d);

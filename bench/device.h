@@ -47,6 +47,7 @@ void device_replay(device *d);
 void device_copy(device *d);
 void device_chain(device *d);
 void device_sums(device *d);
+void device_filters(device *d);
 void device_products(device *d);
 void device_convolutions(device *d);
 void device_transforms(device *d);

@@ -1,5 +1,5 @@
 /* device_move.c - work that is bound by memory: a chain of eight operations with an exponential,
- * and sums over any axis, as fractions of what copies reach. */
+ * sums over any axis, as fractions of what copies reach, and filters. */
 #include "device.h"
 
 /* GB/s of copies: those of PyTorch where there are any, as the bar is written. */
@@ -150,4 +150,49 @@ void device_sums(device *d)
     for (int i = 0; i < 4 && bench_wants(d->b, "device_sum"); i++)
         sum_and_copy(d, &cases[i], "device_sum", FTH_F32, BAR, true);
     sums_of_any_shape(d);
+}
+
+/* ---- filters ---- */
+
+/* Correlations over both axes at once, or one after the other around the ends. */
+static void filter(device *d, const char *name, const char *shape, int64_t taps, bool lines)
+{
+    if (!bench_wants(d->b, name)) return;
+    bench_program p;
+    bench_open_within(&p, d->b, 0);
+    const int64_t side = device_size(d, 4096);
+    if (p.status == FTH_OK) {
+        fth_axis(p.g, "y", side), fth_axis(p.g, "x", side);
+        fth_axis(p.g, "ty", taps), fth_axis(p.g, "tx", taps);
+        const fth_val v = bench_param(&p, "v", FTH_F32, "y x", FTH_FULL),
+                      out = bench_param(&p, "out", FTH_F32, "y x", FTH_FULL);
+        const fth_val wx = bench_param(&p, "wx", FTH_F32, lines ? "tx" : "ty tx", FTH_FULL);
+        const fth_val wy = lines ? bench_param(&p, "wy", FTH_F32, "ty", FTH_FULL) : wx;
+        const fth_val first = lines ? fth_correlate(v, "x", wx, "tx", FTH_BORDER_WRAP) : v;
+        bench_assign(&p, out,
+                     lines ? fth_correlate(first, "y", wy, "ty", FTH_BORDER_WRAP)
+                           : fth_correlate(v, "y x", wx, "ty tx", FTH_BORDER_MIRROR));
+        bench_plan(&p, 0, false);
+    }
+    char line[64];
+    snprintf(line, sizeof line, "filter %lld %lld %s", (long long)side, (long long)taps,
+             lines ? "lines" : "square");
+    const device_task t = {.name = name,
+                           .shape = shape,
+                           .p = &p,
+                           .amount = 1e-9 * (double)(lines ? 2 * taps : taps * taps) *
+                                     (double)(side * side),
+                           .unit = "Gtap/s",
+                           .peer = line,
+                           .peer_name = "conv2d",
+                           .bar = 1.0};
+    (void)device_compare(d, &t);
+    device_close(d, &p);
+}
+
+void device_filters(device *d)
+{
+    filter(d, "device_filter_5x5", "4096^2 f32, 5 x 5 taps", 5, false);
+    filter(d, "device_filter_9x9", "4096^2 f32, 9 x 9 taps", 9, false);
+    filter(d, "device_filter_wrap", "4096^2 f32, 9 + 9 taps", 9, true);
 }

@@ -44,6 +44,22 @@ def total(a, b, c, axis):
     return (lambda: v.sum()) if int(axis) < 0 else (lambda: v.sum(int(axis)))
 
 
+# A filter over both axes, mirrored at the ends, or one axis after the other, around them.
+def filter(side, taps, passes):
+    side, taps = int(side), int(taps)
+    v, w, line = rand(1, 1, side, side), rand(1, 1, taps, taps), rand(taps)
+    conv2d, pad = torch.nn.functional.conv2d, torch.nn.functional.pad
+    lo, hi = taps // 2, taps - 1 - taps // 2
+    if passes == "square":
+        return lambda: conv2d(pad(v, (lo, hi, lo, hi), mode="reflect"), w)
+
+    def work():
+        rows = conv2d(pad(v, (lo, hi, 0, 0), mode="circular"), line.view(1, 1, 1, taps))
+        return conv2d(pad(rows, (0, 0, lo, hi), mode="circular"), line.view(1, 1, taps, 1))
+
+    return work
+
+
 def dot(batch, n, dtype):
     to = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype]
     a, b = (rand(int(batch), int(n), int(n)).to(to) for _ in range(2))
@@ -246,6 +262,7 @@ makers = {
     "copy": copy,
     "chain": chain,
     "sum": total,
+    "filter": filter,
     "dot": dot,
     "conv": conv,
     "fft2": fft2,

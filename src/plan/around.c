@@ -39,9 +39,10 @@ static bool has_choice(const fth_plan *p)
     return false;
 }
 
-/* `draft`: a refusal is not the last word. */
-static fth_status search_with(fth_plan *p, bool around, bool draft, fth_err *err)
+/* `sharing`: as it was before a search gave it up. `draft`: a refusal is not the last word. */
+static fth_status search_with(fth_plan *p, bool sharing, bool around, bool draft, fth_err *err)
 {
+    p->sharing = sharing;
     if (p->around != around) {
         p->around = around;
         FTH_TRY(fth__plan_collect_again(p, err));
@@ -64,21 +65,21 @@ static fth_status fail(const fth_err *what, fth_err *err)
 
 fth_status fth__plan_settle(fth_plan *p, fth_err *err)
 {
-    const bool around = p->around;
+    const bool around = p->around, sharing = p->sharing, passes = wants_passes(p);
     if (p->limits.no_fuse || !has_choice(p)) return fth__plan_search(p, err);
     fth_err one = {0}, other = {0};
-    const fth_status first = search_with(p, around, true, &one);
-    if (first == FTH_OK && (p->at_once || wants_passes(p))) return FTH_OK;
+    const fth_status first = search_with(p, sharing, around, true, &one);
+    if (first == FTH_OK && (p->at_once || passes)) return FTH_OK;
     if (first != FTH_OK && !is_refusal(first)) return fail(&one, err);
     const double seconds = p->seconds + p->touch_seconds;
-    const fth_status second = search_with(p, !around, first == FTH_OK, &other);
+    const fth_status second = search_with(p, sharing, !around, first == FTH_OK, &other);
     if (second != FTH_OK && !is_refusal(second)) return fail(&other, err);
     if (second == FTH_OK && (first != FTH_OK || p->seconds + p->touch_seconds < seconds))
         return FTH_OK;
-    if (first == FTH_OK) return search_with(p, around, false, err);
+    if (first == FTH_OK) return search_with(p, sharing, around, false, err);
     const uint64_t enough = p->refused; /* of the two refusals the one that asks for less */
     one = (fth_err){0};
-    const fth_status last = search_with(p, around, false, &one);
+    const fth_status last = search_with(p, sharing, around, false, &one);
     if (last == FTH_OK) return FTH_OK;
     return fail(is_refusal(last) && p->refused >= enough ? &other : &one, err);
 }
