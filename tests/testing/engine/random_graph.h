@@ -193,6 +193,10 @@ bool rg_collect_extreme(rg *g);
 bool rg_searchsorted(rg *g);
 bool rg_quantile(rg *g);
 bool rg_scatter(rg *g);
+/* random_transforms.c: over so many axes. */
+bool rg_fft(rg *g);
+bool rg_fft2(rg *g);
+bool rg_fft3(rg *g);
 /* Operations of the test's own (random_custom.c). */
 bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);
