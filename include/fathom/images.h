@@ -35,7 +35,7 @@ typedef struct fth_images_info {
     const char *format; /* "nd2", "tiff", "imagej", "ome-tiff", "zarr", "ome-ngff", "png", ... */
     const char *axes;   /* those that the file has, outermost first: "tpzcyx" */
     int64_t size[FTH_IMAGES_AXES];
-    fth_dtype dtype;      /* u8, u16 or f32 */
+    fth_dtype dtype;      /* u8 u16 u32 i8 i16 i32 or f32; of pictures u8, u16 or f32 */
     int significant_bits; /* of the camera; those of the dtype where the file does not say */
     bool rgb;             /* the channels are red, green and blue of one picture */
     bool alpha;           /* and the last of them says how opaque a pixel is */
@@ -80,6 +80,7 @@ typedef struct fth_images_options {
     bool rgb_is_bgr;         /* ND2: colour pictures hold blue, green, red */
     fth_read_mode read_mode; /* ND2 */
     bool alpha;              /* pictures: how opaque a pixel is is a channel of its own, the last */
+    bool common;             /* pixels of other dtypes than u8, u16 and f32 are refused */
 } fth_images_options;
 
 typedef struct fth_images fth_images;

@@ -24,7 +24,7 @@ typedef enum fth_tiff_flavour { FTH_TIFF_PLAIN, FTH_TIFF_IMAGEJ, FTH_TIFF_OME } 
 
 typedef struct fth_tiff_stack {
     fth_tiff_flavour flavour;
-    fth_dtype dtype;  /* u8, u16 or f32 */
+    fth_dtype dtype;  /* u8, u16 or f32; but for ImageJ u32, i8, i16 and i32 too */
     const char *axes; /* some of "tzc" in this order, then "yx" */
     int64_t size[FTH_MAX_AXES];
     /* What is not known is 0 or NULL: */

@@ -95,7 +95,7 @@ FTH_API FTH_MUST_USE fth_status fth_zarr_create(fth_sink *out, fth_mem *mem, con
  * half up, made time point by time point as these become complete. */
 typedef struct fth_ngff_image {
     int version; /* 4: NGFF 0.4 on Zarr 2; 5: 0.5 on Zarr 3, a shard for each time point; 0: 5 */
-    fth_dtype dtype;       /* u8, u16 or f32 */
+    fth_dtype dtype;       /* u8 u16 u32 i8 i16 i32 or f32 */
     int64_t t, c, z, y, x; /* z 0: there is no axis z */
     int64_t tile;          /* chunks of tile x tile pixels; 0: of whole planes */
     int levels;            /* with the first; 0: 3; fewer where a side would have no two pixels */

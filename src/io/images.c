@@ -52,6 +52,16 @@ const fth__images_format *fth__images_recognise(const fth__images_head *head)
     return formats[i];
 }
 
+static fth_status refuse_others(fth_images **images, const char *path, fth_err *err)
+{
+    const fth_dtype t = (*images)->info.dtype;
+    if (fth__images_common(t)) return FTH_OK;
+    fth_images_close(*images);
+    *images = NULL;
+    return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: expected pixels of u8, u16 or f32, found %s",
+                    path, fth_dtype_name(t));
+}
+
 fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
                            const fth_images_options *options, fth_err *err)
 {
@@ -67,7 +77,8 @@ fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
         FTH_ASSERT((*out)->format == format && info->format && info->axes && info->objective &&
                    info->description && info->damage);
         FTH_ASSERT(info->frames_present >= 0 && info->frames_present <= info->frames_expected);
-        return FTH_OK;
+        FTH_ASSERT(fth__images_dtype(info->dtype));
+        return options && options->common ? refuse_others(out, path, err) : FTH_OK;
     }
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no format of images that is known; these are: %s",
                     path, list(text, sizeof text));

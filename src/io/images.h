@@ -36,6 +36,20 @@ typedef struct fth__images_format {
 /* The format of a head; NULL: none that is known. */
 const fth__images_format *fth__images_recognise(const fth__images_head *head);
 
+/* Pixels that images may have, and those that every program of ours computes with. */
+static inline bool fth__images_common(fth_dtype t)
+{
+    return t == FTH_U8 || t == FTH_U16 || t == FTH_F32;
+}
+static inline bool fth__images_dtype(fth_dtype t)
+{
+    return fth__images_common(t) || t == FTH_U32 || t == FTH_I8 || t == FTH_I16 || t == FTH_I32;
+}
+static inline bool fth__images_signed(fth_dtype t)
+{
+    return t == FTH_I8 || t == FTH_I16 || t == FTH_I32;
+}
+
 struct fth_images {
     const fth__images_format *format;
     fth_images_info info;

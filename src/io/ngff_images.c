@@ -6,6 +6,7 @@
 #include "array/rect.h"
 #include "base/assert.h"
 #include "io/dense.h"
+#include "io/images.h"
 #include "io/ngff.h"
 #include "mem/heap.h"
 
@@ -145,9 +146,10 @@ static fth_status describe(opened *o, const char *path, fth_err *err)
     const fth__ngff *g = o->g;
     const fth__zarr_meta *m = &g->field[0].meta;
     fth_images_info *info = &o->images.info;
-    if (m->dtype != FTH_U8 && m->dtype != FTH_U16 && m->dtype != FTH_F32)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: pixels are %s; images are u8, u16 or f32",
-                        path, fth_dtype_name(m->dtype));
+    if (!fth__images_dtype(m->dtype))
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                        "%s: pixels are %s; images are integers of 8, 16 or 32 bits, or f32", path,
+                        fth_dtype_name(m->dtype));
     snprintf(o->axes, sizeof o->axes, "%s%s", g->n > 1 ? "p" : "", g->axes);
     *info = (fth_images_info){.format = g->ome ? "ome-ngff" : "zarr",
                               .axes = o->axes,

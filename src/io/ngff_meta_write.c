@@ -1,6 +1,8 @@
 /* ngff_meta_write.c - the metadata of OME-NGFF, versions 0.4 (.zattrs) and 0.5 (zarr.json). */
+#include "io/images.h"
 #include "io/ngff_out.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- groups ---- */
@@ -106,7 +108,9 @@ static void put_level(fth_json_writer *w, const fth__ngff_spec *s, int level)
 static void put_channels(fth_json_writer *w, const fth__ngff_spec *s)
 {
     const fth_dtype dtype = s->level[0].dtype;
-    const double most = dtype == FTH_U8 ? 255 : dtype == FTH_U16 ? 65535 : 1;
+    const double steps = exp2(8.0 * (double)fth_dtype_size(dtype)), /* numbers of an integer */
+        least = fth__images_signed(dtype) ? -steps / 2 : 0,
+                 most = dtype == FTH_F32 ? 1 : least + steps - 1;
     if (fth_texts_count(s->channels) == 0) return;
     fth_json_open(w, "omero", '{');
     fth_json_open(w, "channels", '[');
@@ -116,9 +120,9 @@ static void put_channels(fth_json_writer *w, const fth__ngff_spec *s)
         fth_json_text(w, "color", "FFFFFF");
         fth_json_bool(w, "active", true);
         fth_json_open(w, "window", '{');
-        fth_json_real(w, "min", 0);
+        fth_json_real(w, "min", least);
         fth_json_real(w, "max", most);
-        fth_json_real(w, "start", 0);
+        fth_json_real(w, "start", least);
         fth_json_real(w, "end", most);
         fth_json_close(w);
         fth_json_close(w);

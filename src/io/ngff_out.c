@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/str.h"
+#include "io/images.h"
 #include "mem/heap.h"
 
 #include <inttypes.h>
@@ -32,21 +33,32 @@ enum { LEVELS = 3 }; /* of a pyramid when the caller does not say: a 2048 camera
         }                                                                                          \
     }
 /* At an odd edge pixels count twice, which gives the mean of those there are. */
+#define MEAN_U32(sum) (uint32_t)(((sum) + 2) / 4)
+/* Rounded half up below 0 too: what is divided is shifted above it first. */
+#define MEAN_I8(sum) (int8_t)(((sum) + 2 + (4 << 8)) / 4 - (1 << 8))
+#define MEAN_I16(sum) (int16_t)(((sum) + 2 + (4 << 16)) / 4 - (1 << 16))
+#define MEAN_I32(sum) (int32_t)(((sum) + 2 + ((int64_t)4 << 32)) / 4 - ((int64_t)1 << 32))
 #define MEAN_U8(sum) (uint8_t)(((sum) + 2) / 4)
 #define MEAN_U16(sum) (uint16_t)(((sum) + 2) / 4)
 #define MEAN_F32(sum) ((sum)*0.25f)
 HALVE(halve_u8, uint8_t, uint32_t, MEAN_U8)
 HALVE(halve_u16, uint16_t, uint32_t, MEAN_U16)
+HALVE(halve_u32, uint32_t, uint64_t, MEAN_U32)
+HALVE(halve_i8, int8_t, int32_t, MEAN_I8)
+HALVE(halve_i16, int16_t, int32_t, MEAN_I16)
+HALVE(halve_i32, int32_t, int64_t, MEAN_I32)
 HALVE(halve_f32, float, float, MEAN_F32)
 
 void fth__ngff_halve(fth_dtype dtype, const void *from, int64_t rows, int64_t columns, void *to)
 {
-    if (dtype == FTH_U8)
-        halve_u8(from, rows, columns, to);
-    else if (dtype == FTH_U16)
-        halve_u16(from, rows, columns, to);
-    else
-        halve_f32(from, rows, columns, to);
+    FTH_ASSERT(fth__images_dtype(dtype));
+    if (dtype == FTH_U8) halve_u8(from, rows, columns, to);
+    if (dtype == FTH_U16) halve_u16(from, rows, columns, to);
+    if (dtype == FTH_U32) halve_u32(from, rows, columns, to);
+    if (dtype == FTH_I8) halve_i8(from, rows, columns, to);
+    if (dtype == FTH_I16) halve_i16(from, rows, columns, to);
+    if (dtype == FTH_I32) halve_i32(from, rows, columns, to);
+    if (dtype == FTH_F32) halve_f32(from, rows, columns, to);
 }
 
 /* ---- the spec ---- */
@@ -55,8 +67,9 @@ static fth_status check(const fth_ngff_image *i, fth_err *err)
 {
     if (i->version != 0 && i->version != 4 && i->version != 5)
         return FTH_FAIL(err, FTH_E_USAGE, "NGFF version 0.%d; 0.4 and 0.5 are written", i->version);
-    if (i->dtype != FTH_U8 && i->dtype != FTH_U16 && i->dtype != FTH_F32)
-        return FTH_FAIL(err, FTH_E_DTYPE_OP, "images are u8, u16 or f32, not %s",
+    if (!fth__images_dtype(i->dtype))
+        return FTH_FAIL(err, FTH_E_DTYPE_OP,
+                        "images are integers of 8, 16 or 32 bits, or f32, not %s",
                         fth_dtype_name(i->dtype));
     if (i->t < 1 || i->c < 1 || i->z < 0 || i->y < 1 || i->x < 1 || i->tile < 0 || i->levels < 0 ||
         i->levels > FTH__NGFF_LEVELS)

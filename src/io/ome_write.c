@@ -48,9 +48,9 @@ static void add_planes(fth__text *t, const fth_tiff_stack *stack, const fth__tif
 void fth__ome_describe(fth__text *t, const fth_tiff_stack *stack, const fth__tiff_sizes *n)
 {
     static const char um[] = "\xc2\xb5m";
-    const char *type = stack->dtype == FTH_U8    ? "uint8"
-                       : stack->dtype == FTH_U16 ? "uint16"
-                                                 : "float";
+    static const char *const type[FTH_DTYPE_COUNT] = {
+        [FTH_U8] = "uint8",  [FTH_U16] = "uint16", [FTH_U32] = "uint32", [FTH_I8] = "int8",
+        [FTH_I16] = "int16", [FTH_I32] = "int32",  [FTH_F32] = "float"};
     fth__text_add(t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
                      "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\" "
                      "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
@@ -66,7 +66,7 @@ void fth__ome_describe(fth__text *t, const fth_tiff_stack *stack, const fth__tif
                   "><Pixels ID=\"Pixels:0\" DimensionOrder=\"XYCZT\" Type=\"%s\" SizeX=\"%" PRId64
                   "\" SizeY=\"%" PRId64 "\" SizeZ=\"%" PRId64 "\" SizeC=\"%" PRId64
                   "\" SizeT=\"%" PRId64 "\"",
-                  type, n->x, n->y, n->z, n->c, n->t);
+                  type[stack->dtype], n->x, n->y, n->z, n->c, n->t);
     add_real(t, "PhysicalSizeX", stack->um_per_px, um);
     add_real(t, "PhysicalSizeY", stack->um_per_px, um);
     add_real(t, "PhysicalSizeZ", stack->z_step_um, um);

@@ -222,6 +222,9 @@ static fth_status load(fth_mem *mem, const char *path, fth_images *images, bool 
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "%s: it holds several pictures; one of %s channels is expected", path,
                         any ? "1 to 4" : "1 or 3");
+    if (!fth__images_common(info->dtype))
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: pictures are u8, u16 or f32, not %s", path,
+                        fth_dtype_name(info->dtype));
     FTH_TRY(fth__shape_check(info->dtype, FTH_IMAGES_AXES, size, NULL, &bytes, err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, bytes, "a picture", &pixels, err));
     const fth_status s = fth__picture_is(images) ? fth__picture_read(images, pixels, err)

@@ -4,6 +4,7 @@
  */
 #include "base/assert.h"
 #include "base/checked.h"
+#include "io/images.h"
 #include "io/tiff.h"
 
 #include <math.h>
@@ -150,7 +151,8 @@ static void add_page(head *h, const fth__tiff_spec *s, const char *description, 
     add_short(h, FTH__TIFF_PLANAR, 1, 1);
     if (s->density > 0) add_short(h, FTH__TIFF_RESOLUTION_UNIT, s->unit, 1);
     if (s->deflate) add_short(h, FTH__TIFF_PREDICTOR, s->dtype == FTH_F32 ? 3 : 2, 1);
-    add_short(h, FTH__TIFF_SAMPLE_FORMAT, s->dtype == FTH_F32 ? 3 : 1, s->samples);
+    const int format = s->dtype == FTH_F32 ? 3 : fth__images_signed(s->dtype) ? 2 : 1;
+    add_short(h, FTH__TIFF_SAMPLE_FORMAT, format, s->samples);
 }
 
 uint64_t fth__tiff_head(uint8_t *to, const fth__tiff_spec *s, uint64_t data,

@@ -166,10 +166,27 @@ static const char *packing_name(uint64_t compression)
 
 static fth_status refuse(const fth__tiff *t, uint64_t at, fth_err *err, const char *what)
 {
-    return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, t->file->path, at,
-                          "page %" PRId64 " has %s; u8, u16 and f32 in grey or red, green, blue, "
-                          "not packed or by LZW, deflate, PackBits, JPEG or zstd are read",
-                          t->n_pages, what);
+    return FTH__FILE_FAIL(
+        err, FTH_E_FILE_FEATURE, t->file->path, at,
+        "page %" PRId64
+        " has %s; integers of 8, 16 and 32 bits and f32 in grey or red, green, blue, "
+        "not packed or by LZW, deflate, PackBits, JPEG or zstd are read",
+        t->n_pages, what);
+}
+
+static bool dtype_of(const fields *f, fth_dtype *out)
+{
+    static const struct {
+        uint64_t format, bits;
+        fth_dtype dtype;
+    } rows[] = {{1, 8, FTH_U8},   {1, 16, FTH_U16}, {1, 32, FTH_U32}, {2, 8, FTH_I8},
+                {2, 16, FTH_I16}, {2, 32, FTH_I32}, {3, 32, FTH_F32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (f->format != rows[i].format || f->bits != rows[i].bits) continue;
+        *out = rows[i].dtype;
+        return true;
+    }
+    return false;
 }
 
 /* How pixels are kept: dtype, channels, what to undo. */
@@ -180,14 +197,7 @@ static fth_status settle_pixels(const fth__tiff *t, const fields *f, fth__tiff_p
     const char *kind = f->format == 1 ? "unsigned" : f->format == 2 ? "signed" : "float";
     const bool imagej = t->description && fth__imagej_is(t->description);
     snprintf(what, sizeof what, "%d-bit %s samples", (int)(f->bits & 0xffff), kind);
-    if (f->format == 1 && f->bits == 8)
-        p->dtype = FTH_U8;
-    else if (f->format == 1 && f->bits == 16)
-        p->dtype = FTH_U16;
-    else if (f->format == 3 && f->bits == 32)
-        p->dtype = FTH_F32;
-    else
-        return refuse(t, p->ifd, err, what);
+    if (!dtype_of(f, &p->dtype)) return refuse(t, p->ifd, err, what);
     if (f->bits_differ) return refuse(t, p->ifd, err, "samples of different kinds");
     if (f->compression != FTH__TIFF_PACKED_NONE && !fth__libtiff_unpacks((int)f->compression)) {
         snprintf(what, sizeof what, "pixels packed by %s (%d)", packing_name(f->compression),
@@ -199,8 +209,9 @@ static fth_status settle_pixels(const fth__tiff *t, const fields *f, fth__tiff_p
     p->rgb = (f->photometric == RGB || f->photometric == YCBCR) && f->samples >= 3;
     p->ycc = f->photometric == YCBCR;
     p->invert = f->photometric == WHITE_IS_ZERO;
+    const bool is_unsigned = f->format == 1;
     const bool grey = f->photometric == BLACK_IS_ZERO || p->invert || f->photometric == 32844;
-    if ((p->ycc && f->compression != PACKED_JPEG) || (p->invert && p->dtype == FTH_F32) ||
+    if ((p->ycc && f->compression != PACKED_JPEG) || (p->invert && !is_unsigned) ||
         (!grey && !p->rgb && !(f->photometric == PALETTE && imagej))) {
         snprintf(what, sizeof what, "photometric interpretation %d",
                  (int)(f->photometric & 0xffff));

@@ -34,10 +34,13 @@ static void finish(const request *w, void *px, int64_t count, bool swap)
     if (!w->p->invert) return;
     uint8_t *narrow = px;
     uint16_t *wide = px;
+    uint32_t *wider = px;
     if (w->p->dtype == FTH_U8)
         for (int64_t i = 0; i < count; i++) narrow[i] = (uint8_t)~narrow[i];
-    else
+    else if (w->p->dtype == FTH_U16)
         for (int64_t i = 0; i < count; i++) wide[i] = (uint16_t)~wide[i];
+    else
+        for (int64_t i = 0; i < count; i++) wider[i] = ~wider[i];
 }
 
 /* Pixels [x, x+n) of row y, all of which are in the rectangle, of the channels in `row`: `step`

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "io/dense.h"
+#include "io/images.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
 
@@ -36,8 +37,12 @@ static fth_status check(const fth_tiff_stack *s, fth__tiff_sizes *n, uint64_t *b
                         "the axes of a TIFF are some of t, z and c in this order, then yx, each of "
                         "at least 1; these are '%s'",
                         s->axes ? s->axes : "");
-    if (s->dtype != FTH_U8 && s->dtype != FTH_U16 && s->dtype != FTH_F32)
-        return FTH_FAIL(err, FTH_E_USAGE, "a TIFF holds u8, u16 or f32, not %s",
+    if (s->flavour == FTH_TIFF_IMAGEJ && !fth__images_common(s->dtype))
+        return FTH_FAIL(err, FTH_E_USAGE, "a TIFF of ImageJ holds u8, u16 or f32, not %s",
+                        fth_dtype_name(s->dtype));
+    if (!fth__images_dtype(s->dtype))
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "a TIFF holds integers of 8, 16 or 32 bits, or f32, not %s",
                         fth_dtype_name(s->dtype));
     const int64_t size[5] = {n->t, n->z, n->c, n->y, n->x};
     FTH_TRY(fth__shape_check(s->dtype, 5, size, NULL, bytes, err));

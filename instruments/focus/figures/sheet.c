@@ -90,7 +90,7 @@ static fth_status add_image(sheet *s, const char *path, int well, fth_err *err)
 {
     fth_images *images = NULL;
     fth_source source = {0};
-    FTH_TRY(fth_images_open(&images, s->mem, path, NULL, err));
+    FTH_TRY(fth_images_open(&images, s->mem, path, &(fth_images_options){.common = true}, err));
     fth_status status = fth_images_source(images, &source, err);
     if (status == FTH_OK) status = add_source(s, &source, well, err);
     fth_source_close(&source);

@@ -232,7 +232,7 @@ static fth_status open_tile(fo_bench *b, const char *path, fth_source *out, fth_
 {
     fth_images *images = NULL;
     if (is_npy(&b->how.format)) return fth_npy_open(out, b->mem, path, err);
-    FTH_TRY(fth_images_open(&images, b->mem, path, NULL, err));
+    FTH_TRY(fth_images_open(&images, b->mem, path, &(fth_images_options){.common = true}, err));
     const fth_status s = fth_images_source(images, out, err);
     fth_images_close(images);
     return s;

@@ -153,7 +153,7 @@ TEST(a_plain_array_is_an_image)
     fth_err err = {0};
     IS(fth_images_open(&o.images, mem, GOLDEN "v3_shard_start_c64", NULL, &err),
        FTH_E_FILE_FEATURE);
-    HAS(err.text, "pixels are c64; images are u8, u16 or f32");
+    HAS(err.text, "pixels are c64; images are integers of 8, 16 or 32 bits, or f32");
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -52,7 +52,30 @@ TEST(means_are_rounded_half_up)
     const uint16_t c[] = {65535, 65535, 65535, 65534};
     uint16_t d[1];
     fth__ngff_halve(FTH_U16, c, 2, 2, d);
-    EQ_I64(d[0], 65535); /* 65534.75 */
+    EQ_I64(d[0], 65535);                                                      /* 65534.75 */
+    const int8_t g[] = {-128, -128, -128, -127, -1, 0, -1, 0, -1, -1, -1, 0}; /* 4 rows */
+    int8_t h[3];
+    fth__ngff_halve(FTH_I8, g, 2, 2, h);
+    EQ_I64(h[0], -128); /* -127.75 */
+    fth__ngff_halve(FTH_I8, g + 4, 2, 2, h);
+    EQ_I64(h[0], 0); /* -0.5 up */
+    fth__ngff_halve(FTH_I8, g + 8, 2, 2, h);
+    EQ_I64(h[0], -1);
+    const int16_t i16[] = {-32768, -32768, -32768, -32768};
+    int16_t j16[1];
+    fth__ngff_halve(FTH_I16, i16, 2, 2, j16);
+    EQ_I64(j16[0], -32768);
+    const int32_t i32[] = {INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN + 2,
+                           INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
+    int32_t j32[1];
+    fth__ngff_halve(FTH_I32, i32, 2, 2, j32);
+    EQ_I64(j32[0], INT32_MIN + 1); /* half a step up */
+    fth__ngff_halve(FTH_I32, i32 + 4, 2, 2, j32);
+    EQ_I64(j32[0], INT32_MAX);
+    const uint32_t u32[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX - 1};
+    uint32_t v32[1];
+    fth__ngff_halve(FTH_U32, u32, 2, 2, v32);
+    EQ_U64(v32[0], UINT32_MAX);
     const float e[] = {1, 2, 4, 0.5f, 0.25f, 8};
     float f[2];
     fth__ngff_halve(FTH_F32, e, 2, 3, f);

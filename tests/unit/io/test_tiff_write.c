@@ -33,6 +33,10 @@ static void fill(void *px, fth_dtype dtype)
         if (dtype == FTH_U8) ((uint8_t *)px)[i] = (uint8_t)(i * i >> 5);
         if (dtype == FTH_U16) ((uint16_t *)px)[i] = (uint16_t)(i * i >> 3);
         if (dtype == FTH_F32) ((float *)px)[i] = (float)i / 7;
+        if (dtype == FTH_U32) ((uint32_t *)px)[i] = (uint32_t)(i * i * 2654435761);
+        if (dtype == FTH_I8) ((int8_t *)px)[i] = (int8_t)(i * i % 256 - 128);
+        if (dtype == FTH_I16) ((int16_t *)px)[i] = (int16_t)(i * i % 65536 - 32768);
+        if (dtype == FTH_I32) ((int32_t *)px)[i] = (int32_t)(i * 1000003 - 2000000000);
     }
 }
 
@@ -67,18 +71,24 @@ static void check_meta(const fth_images *images, fth_tiff_flavour flavour)
 
 TEST(stacks_are_read_back)
 {
-    static const fth_dtype dtypes[] = {FTH_U8, FTH_U16, FTH_F32};
+    static const fth_dtype dtypes[] = {FTH_U8, FTH_U16, FTH_F32, FTH_U32, FTH_I8, FTH_I16, FTH_I32};
     const char *path = t_temp_path("stack.tif");
     void *px = malloc(N * sizeof(float));
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 21; i++) {
         fth_mem *mem = t_mem(1 << 24);
         fth_err err = {0};
-        const fth_dtype dtype = dtypes[i % 3];
-        const fth_tiff_stack stack = stack_of((fth_tiff_flavour)(i / 3), dtype);
+        const fth_dtype dtype = dtypes[i % 7];
+        const fth_tiff_stack stack = stack_of((fth_tiff_flavour)(i / 7), dtype);
         fth_images *images = NULL;
         fth_source source;
         fth_tensor *back = NULL;
         fill(px, dtype);
+        if (stack.flavour == FTH_TIFF_IMAGEJ && i % 7 > 2) {
+            IS(write_stack(mem, path, &stack, px, &err), FTH_E_USAGE);
+            HAS(err.text, "a TIFF of ImageJ holds u8, u16 or f32, not ");
+            OK(fth_mem_destroy(mem, NULL));
+            continue;
+        }
         OKE(write_stack(mem, path, &stack, px, &err), &err);
         OKE(fth_images_open(&images, mem, path, NULL, &err), &err);
         check_meta(images, stack.flavour);
@@ -170,7 +180,7 @@ TEST(what_makes_no_stack_is_refused)
         const fth_tiff_stack stack = {.dtype = FTH_U8, .axes = axes[i], .size = {2, 2, 2, 2, 2, 2}};
         IS(fth_tiff_create(&sink, mem, t_temp_path("no.tif"), &stack, NULL), FTH_E_USAGE);
     }
-    fth_tiff_stack stack = {.dtype = FTH_I32, .axes = "yx", .size = {2, 2}};
+    fth_tiff_stack stack = {.dtype = FTH_I64, .axes = "yx", .size = {2, 2}};
     IS(fth_tiff_create(&sink, mem, t_temp_path("no.tif"), &stack, NULL), FTH_E_USAGE);
     stack.dtype = FTH_U8;
     stack.size[0] = 0;
