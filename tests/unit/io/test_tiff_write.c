@@ -69,6 +69,20 @@ static void check_meta(const fth_images *images, fth_tiff_flavour flavour)
     EQ_F64(fth_images_get_frame(images, 1, 0, 2).time_ms, 1900250);
 }
 
+/* Our reader takes the pages' word for it, others that of the metadata. */
+static void says_type(const char *path, fth_dtype dtype)
+{
+    static const char *const name[FTH_DTYPE_COUNT] = {
+        [FTH_U8] = "uint8",  [FTH_U16] = "uint16", [FTH_U32] = "uint32", [FTH_I8] = "int8",
+        [FTH_I16] = "int16", [FTH_I32] = "int32",  [FTH_F32] = "float"};
+    char text[40];
+    size_t bytes = 0;
+    unsigned char *data = t_file_read(path, &bytes);
+    const int n = snprintf(text, sizeof text, " Type=\"%s\"", name[dtype]);
+    IS_TRUE(memmem(data, bytes, text, (size_t)n) != NULL);
+    free(data);
+}
+
 TEST(stacks_are_read_back)
 {
     static const fth_dtype dtypes[] = {FTH_U8, FTH_U16, FTH_F32, FTH_U32, FTH_I8, FTH_I16, FTH_I32};
@@ -92,6 +106,8 @@ TEST(stacks_are_read_back)
         OKE(write_stack(mem, path, &stack, px, &err), &err);
         OKE(fth_images_open(&images, mem, path, NULL, &err), &err);
         check_meta(images, stack.flavour);
+        EQ_I64(fth_images_get_info(images)->dtype, dtype);
+        if (stack.flavour == FTH_TIFF_OME) says_type(path, dtype);
         OK(fth_images_source(images, &source, NULL));
         OK(fth_source_load(&source, mem, "back", &back, NULL));
         EQ_U64(fth_tensor_bytes(back), (uint64_t)(N * fth_dtype_size(dtype)));
