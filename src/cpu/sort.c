@@ -35,7 +35,9 @@ static int64_t lines_of(const fth_call *call, int dim)
 static bool in_groups(const fth_call *call, int dim)
 {
     const int64_t n = call->in[0].extent[dim], size = fth_dtype_size(call->node->in[0].dtype);
-    return n <= FTH__SORT_MOST && fth__sort_fits(n, size, lines_of(call, dim));
+    const fth__sort_loops *loops = FTH_ISA_BEST(fth__sort_loops);
+    return n <= (size == 8 ? loops->most_wide : loops->most) &&
+           fth__sort_fits(n, size, lines_of(call, dim));
 }
 
 /* Lines turned at once where the axis is not the last. */

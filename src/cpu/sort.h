@@ -7,10 +7,9 @@
 #include <fathom/array.h>
 #include <fathom/isa.h>
 
-/* MOST: elements of a line; with more the radix sort is as fast and takes less room. FEW: of a line
- * some elements of which are sought; with more, those are found sooner by themselves. LINES: of a
- * group, a vector of bytes. */
-enum { FTH__SORT_MOST = 2048, FTH__SORT_FEW = 256, FTH__SORT_LINES = 64 };
+/* MOST: elements of a line, of any set. FEW: of a line some elements of which are sought; with
+ * more, those are found sooner by themselves. LINES: of a group, a vector of bytes. */
+enum { FTH__SORT_MOST = 16384, FTH__SORT_FEW = 256, FTH__SORT_LINES = 64 };
 
 /* Lines of n elements and where the first `puts` of them in order go, or those at places `rank`;
  * steps in bytes. Either output may be unwanted. */
@@ -38,6 +37,9 @@ static inline bool fth__sort_fits(int64_t n, int64_t size, int64_t lines)
 
 typedef struct fth__sort_loops {
     void (*group)(const fth__sort_group *g);
+    /* Elements of a line, of less than eight bytes and of eight; with more the radix sort is as
+     * fast and takes less room. */
+    int64_t most, most_wide;
 } fth__sort_loops;
 FTH_ISA_DECLARE(const fth__sort_loops, fth__sort_loops);
 

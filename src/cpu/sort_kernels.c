@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-enum { VECTOR = 64, PLACE_BITS = 11 }; /* bytes; bits of a position below FTH__SORT_MOST */
+enum { VECTOR = 64, PLACE_BITS = 14 }; /* bytes; bits of a position below FTH__SORT_MOST */
 
 /* ---- networks: Batcher's odd-even merge sort of n numbers in each of `lanes` columns ---- */
 
@@ -27,20 +27,112 @@ enum { VECTOR = 64, PLACE_BITS = 11 }; /* bytes; bits of a position below FTH__S
 /* Elements lie on vectors, so nothing is left over: most runs are one vector, and a loop that has
  * to ask would take longer than its work. */
 #if FTH_ISA_LEVEL >= 4
+/* Sixteen vectors stay in registers while they are sorted, by Batcher's network, and through the
+ * last four steps of each merge. Merges are bitonic, the second half backwards, so that steps stay
+ * within aligned blocks; two of the earlier steps share a load and a store. What is missing behind
+ * n is greater than all. */
+#define SORT_16(X)                                                                                 \
+    X(0, 1)                                                                                        \
+    X(2, 3)                                                                                        \
+    X(4, 5)                                                                                        \
+    X(6, 7) X(8, 9) X(10, 11) X(12, 13) X(14, 15) X(0, 2) X(1, 3) X(4, 6) X(5, 7) X(8, 10)         \
+        X(9, 11) X(12, 14) X(13, 15) X(1, 2) X(5, 6) X(9, 10) X(13, 14) X(0, 4) X(1, 5) X(2, 6)    \
+            X(3, 7) X(8, 12) X(9, 13) X(10, 14) X(11, 15) X(2, 4) X(3, 5) X(10, 12) X(11, 13)      \
+                X(1, 2) X(3, 4) X(5, 6) X(9, 10) X(11, 12) X(13, 14) X(0, 8) X(1, 9) X(2, 10)      \
+                    X(3, 11) X(4, 12) X(5, 13) X(6, 14) X(7, 15) X(4, 8) X(5, 9) X(6, 10) X(7, 11) \
+                        X(2, 4) X(3, 5) X(6, 8) X(7, 9) X(10, 12) X(11, 13) X(1, 2) X(3, 4)        \
+                            X(5, 6) X(7, 8) X(9, 10) X(11, 12) X(13, 14)
+#define MERGE_16(X)                                                                                \
+    X(0, 8)                                                                                        \
+    X(1, 9)                                                                                        \
+    X(2, 10)                                                                                       \
+    X(3, 11) X(4, 12) X(5, 13) X(6, 14) X(7, 15) X(0, 4) X(1, 5) X(2, 6) X(3, 7) X(8, 12) X(9, 13) \
+        X(10, 14) X(11, 15) X(0, 2) X(1, 3) X(4, 6) X(5, 7) X(8, 10) X(9, 11) X(12, 14) X(13, 15)  \
+            X(0, 1) X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) X(12, 13) X(14, 15)
 #define NETWORK(U, lanes, BITS)                                                                    \
+    static inline __attribute__((always_inline)) __m512i get_##U(const U *a, int64_t i, int64_t n) \
+    {                                                                                              \
+        return i < n ? _mm512_loadu_si512(a + i * (lanes)) : _mm512_set1_epi64(-1);                \
+    }                                                                                              \
+    static inline                                                                                  \
+        __attribute__((always_inline)) void put_##U(U *a, int64_t i, int64_t n, __m512i x)         \
+    {                                                                                              \
+        if (i < n) _mm512_storeu_si512(a + i * (lanes), x);                                        \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void order_two_##U(__m512i *x, __m512i *y)        \
+    {                                                                                              \
+        const __m512i least = _mm512_min_epu##BITS(*x, *y);                                        \
+        *y = _mm512_max_epu##BITS(*x, *y);                                                         \
+        *x = least;                                                                                \
+    }                                                                                              \
+    static inline                                                                                  \
+        __attribute__((always_inline)) void block_##U(U *a, int64_t at, int64_t n, bool merge)     \
+    {                                                                                              \
+        __m512i r[16];                                                                             \
+        for (int i = 0; i < 16; i++) r[i] = get_##U(a, at + i, n);                                 \
+        if (merge) {                                                                               \
+            MERGE_16(ORDER_##BITS)                                                                 \
+        } else {                                                                                   \
+            SORT_16(ORDER_##BITS)                                                                  \
+        }                                                                                          \
+        for (int i = 0; i < 16; i++) put_##U(a, at + i, n, r[i]);                                  \
+    }                                                                                              \
+    static void blocks_##U(U *a, int64_t n, bool merge)                                            \
+    {                                                                                              \
+        int64_t at = 0;                                                                            \
+        for (; at + 16 <= n; at += 16) block_##U(a, at, at + 16, merge);                           \
+        if (at < n) block_##U(a, at, n, merge);                                                    \
+    }                                                                                              \
+    /* Two steps: 0 with 2 and 1 with 3, or backwards, then neighbours. */                         \
+    static inline __attribute__((always_inline)) void four_##U(                                    \
+        U *a, int64_t n, int64_t i0, int64_t i1, int64_t i2, int64_t i3, bool backwards)           \
+    {                                                                                              \
+        __m512i x = get_##U(a, i0, n), y = get_##U(a, i1, n), z = get_##U(a, i2, n),               \
+                w = get_##U(a, i3, n);                                                             \
+        order_two_##U(&x, backwards ? &w : &z);                                                    \
+        order_two_##U(&y, backwards ? &z : &w);                                                    \
+        order_two_##U(&x, &y);                                                                     \
+        order_two_##U(&z, &w);                                                                     \
+        put_##U(a, i0, n, x);                                                                      \
+        put_##U(a, i1, n, y);                                                                      \
+        put_##U(a, i2, n, z);                                                                      \
+        put_##U(a, i3, n, w);                                                                      \
+    }                                                                                              \
+    /* Runs of p, in order, to runs of 2 p: all steps but the last four. */                        \
+    static void steps_##U(U *a, int64_t n, int64_t p)                                              \
+    {                                                                                              \
+        int64_t k = p / 2, steps = 1;                                                              \
+        for (int64_t s = p; s > 16; s /= 2) steps++;                                               \
+        for (int64_t b = 0; b + p < n; b += 2 * p) {                                               \
+            if (steps % 2 == 0)                                                                    \
+                for (int64_t i = 0; i < p / 2; i++)                                                \
+                    four_##U(a, n, b + i, b + i + k, b + p + k - 1 - i, b + 2 * p - 1 - i, true);  \
+            else                                                                                   \
+                for (int64_t i = 0; i < p; i++) {                                                  \
+                    const int64_t hi = b + 2 * p - 1 - i;                                          \
+                    __m512i x = get_##U(a, b + i, n), y = get_##U(a, hi, n);                       \
+                    order_two_##U(&x, &y);                                                         \
+                    put_##U(a, b + i, n, x);                                                       \
+                    put_##U(a, hi, n, y);                                                          \
+                }                                                                                  \
+        }                                                                                          \
+        for (k = steps % 2 ? p / 2 : p / 4; k >= 32; k /= 4)                                       \
+            for (int64_t b = 0; b < n; b += 2 * k)                                                 \
+                for (int64_t i = b; i < b + k / 2; i++)                                            \
+                    four_##U(a, n, i, i + k / 2, i + k, i + k + k / 2, false);                     \
+    }                                                                                              \
     static void network_##U(int64_t n, U *a)                                                       \
     {                                                                                              \
-        EACH_RUN(n, p, k, j)                                                                       \
-        {                                                                                          \
-            __m512i *lo = (__m512i *)(void *)a + j, *hi = lo + k;                                  \
-            const int64_t m = k < n - j - k ? k : n - j - k;                                       \
-            for (int64_t c = 0; c < m; c++) {                                                      \
-                const __m512i x = lo[c], y = hi[c];                                                \
-                lo[c] = _mm512_min_epu##BITS(x, y);                                                \
-                hi[c] = _mm512_max_epu##BITS(x, y);                                                \
-            }                                                                                      \
+        blocks_##U(a, n, false);                                                                   \
+        for (int64_t p = 16; p < n; p *= 2) {                                                      \
+            steps_##U(a, n, p);                                                                    \
+            blocks_##U(a, n, true);                                                                \
         }                                                                                          \
     }
+#define ORDER_8(i, j) order_two_uint8_t(&r[i], &r[j]);
+#define ORDER_16(i, j) order_two_uint16_t(&r[i], &r[j]);
+#define ORDER_32(i, j) order_two_uint32_t(&r[i], &r[j]);
+#define ORDER_64(i, j) order_two_uint64_t(&r[i], &r[j]);
 #else
 #define NETWORK(U, lanes, BITS)                                                                    \
     static void network_##U(int64_t n, U *a)                                                       \
@@ -111,6 +203,106 @@ KEYS(uint16_t, int16_t)
 KEYS(uint32_t, int32_t)
 KEYS(uint64_t, int64_t)
 
+/* ---- squares: lines that lie along memory to columns and back ---- */
+
+/* Lines of neighbours to columns, and the first n elements of columns to lines. Of lines that are
+ * not there zeros are read. False: nothing was done, vectors have no such shuffles. */
+#if FTH_ISA_LEVEL >= 4
+#define PAIRS(BITS, to, from, apart)                                                               \
+    for (int g = 0; g < LANES; g += 2 * (apart))                                                   \
+        for (int k = 0; k < (apart); k++) {                                                        \
+            to[g + 2 * k] = _mm512_unpacklo_epi##BITS(from[g + k], from[g + (apart) + k]);         \
+            to[g + 2 * k + 1] = _mm512_unpackhi_epi##BITS(from[g + k], from[g + (apart) + k]);     \
+        }
+/* Elements within quarters of vectors, by pairs, pairs of pairs ... */
+#define QUARTERS_64(r, t)                                                                          \
+    PAIRS(64, t, r, 1)                                                                             \
+    for (int k = 0; k < LANES; k++) r[k] = t[k];
+#define QUARTERS_32(r, t) PAIRS(32, t, r, 1) PAIRS(64, r, t, 2)
+#define QUARTERS_16(r, t)                                                                          \
+    PAIRS(16, t, r, 1)                                                                             \
+    PAIRS(32, r, t, 2)                                                                             \
+    PAIRS(64, t, r, 4)                                                                             \
+    for (int k = 0; k < LANES; k++) r[k] = t[k];
+#define SQUARE(U, BITS)                                                                            \
+    static inline __attribute__((always_inline)) void square_##U(__m512i *r)                       \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS), PART = LANES / 4 };                                           \
+        __m512i t[LANES];                                                                          \
+        QUARTERS_##BITS(r, t) for (int k = 0; k < PART; k++)                                       \
+        { /* quarters of vectors */                                                                \
+            const __m512i *q = r + k;                                                              \
+            const __m512i a = _mm512_shuffle_i32x4(q[0], q[PART], 0x88),                           \
+                          b = _mm512_shuffle_i32x4(q[0], q[PART], 0xdd),                           \
+                          c = _mm512_shuffle_i32x4(q[2 * PART], q[3 * PART], 0x88),                \
+                          d = _mm512_shuffle_i32x4(q[2 * PART], q[3 * PART], 0xdd);                \
+            r[k] = _mm512_shuffle_i32x4(a, c, 0x88);                                               \
+            r[k + PART] = _mm512_shuffle_i32x4(b, d, 0x88);                                        \
+            r[k + 2 * PART] = _mm512_shuffle_i32x4(a, c, 0xdd);                                    \
+            r[k + 3 * PART] = _mm512_shuffle_i32x4(b, d, 0xdd);                                    \
+        }                                                                                          \
+    }                                                                                              \
+    static bool lines_to_columns_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a) \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const char *const *line = g->line + first, *const *end = g->line + g->lines;               \
+        char *const *value = g->value + first;                                                     \
+        const int64_t n = g->n;                                                                    \
+        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+            const int64_t m = n - i < LANES ? n - i : LANES;                                       \
+            const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - m));                        \
+            const int64_t at = i * (int64_t)sizeof(U);                                             \
+            __m512i r[LANES];                                                                      \
+            /* where results go, and the lines of the next vectors, while these are sorted */      \
+            for (int64_t l = 0; l < lines; l++) __builtin_prefetch(value[l] + at, 1, 2);           \
+            for (int64_t l = LANES; l < 2 * LANES && line + l < end; l++)                          \
+                __builtin_prefetch(line[l] + at, 0, 2);                                            \
+            for (int64_t l = 0; l < LANES; l++)                                                    \
+                r[l] = l < lines ? _mm512_maskz_loadu_epi##BITS(some, line[l] + at)                \
+                                 : _mm512_setzero_si512();                                         \
+            square_##U(r);                                                                         \
+            for (int64_t k = 0; k < m; k++) _mm512_storeu_si512(a + (i + k) * LANES, r[k]);        \
+        }                                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
+    static bool columns_to_lines_##U(int64_t n, int64_t lines, const U *a, char *const *line)      \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+            const int64_t m = n - i < LANES ? n - i : LANES;                                       \
+            const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - m));                        \
+            __m512i r[LANES];                                                                      \
+            for (int64_t k = 0; k < LANES; k++)                                                    \
+                r[k] = k < m ? _mm512_loadu_si512(a + (i + k) * LANES) : _mm512_setzero_si512();   \
+            square_##U(r);                                                                         \
+            for (int64_t l = 0; l < lines; l++)                                                    \
+                _mm512_mask_storeu_epi##BITS(line[l] + i * (int64_t)sizeof(U), some, r[l]);        \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+typedef __mmask32 lanes16;
+typedef __mmask16 lanes32;
+typedef __mmask8 lanes64;
+SQUARE(uint16_t, 16)
+SQUARE(uint32_t, 32)
+SQUARE(uint64_t, 64)
+#endif
+#define NO_SQUARE(U)                                                                               \
+    static bool lines_to_columns_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a) \
+    {                                                                                              \
+        return (void)g, (void)first, (void)lines, (void)a, false;                                  \
+    }                                                                                              \
+    static bool columns_to_lines_##U(int64_t n, int64_t lines, const U *a, char *const *line)      \
+    {                                                                                              \
+        return (void)n, (void)lines, (void)line, (void)a, false;                                   \
+    }
+NO_SQUARE(uint8_t)
+#if FTH_ISA_LEVEL < 4
+NO_SQUARE(uint16_t)
+NO_SQUARE(uint32_t)
+NO_SQUARE(uint64_t)
+#endif
+
 /* ---- groups ---- */
 
 /* The place in order of result i. */
@@ -122,6 +314,7 @@ KEYS(uint64_t, int64_t)
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
         const int64_t n = g->n;                                                                    \
+        if (g->step == (int64_t)sizeof(U) && lines_to_columns_##U(g, first, lines, a)) return;     \
         if (lines < LANES) memset(a, 0, (size_t)(n * VECTOR));                                     \
         if (lines > 1 && fth__is_across(g->line + first, lines, sizeof(U))) {                      \
             for (int64_t i = 0; i < n; i++)                                                        \
@@ -141,6 +334,9 @@ KEYS(uint64_t, int64_t)
     static void store_##U(const fth__sort_group *g, int64_t first, int64_t lines, const U *a)      \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
+        if (g->value_step == (int64_t)sizeof(U) && !g->rank &&                                     \
+            columns_to_lines_##U(g->puts, lines, a, g->value + first))                             \
+            return;                                                                                \
         const bool across =                                                                        \
             lines > 1 && fth__is_across((const char *const *)g->value + first, lines, sizeof(U));  \
         for (int64_t i = 0; across && i < g->puts; i++)                                            \
@@ -255,4 +451,12 @@ static void group(const fth__sort_group *g)
     }
 }
 
-const fth__sort_loops FTH_ISA_NAME(fth__sort_loops) = {group};
+/* Measured; the shortest vectors take the most steps. */
+#if FTH_ISA_LEVEL >= 4
+enum { MOST = FTH__SORT_MOST, MOST_WIDE = 4096 };
+#elif FTH_ISA_LEVEL >= 3
+enum { MOST = 2048, MOST_WIDE = 2048 };
+#else
+enum { MOST = 256, MOST_WIDE = 256 };
+#endif
+const fth__sort_loops FTH_ISA_NAME(fth__sort_loops) = {group, MOST, MOST_WIDE};

@@ -75,7 +75,7 @@ static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_rando
 
 TEST(every_set_sorts_to_the_same_bytes)
 {
-    static const int64_t lengths[] = {1, 2, 7, 16, 33, 100, 256, 257, 600};
+    static const int64_t lengths[] = {1, 2, 7, 16, 33, 100, 256, 257, 600, 2043};
     t_random r = t_random_make(1);
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
         for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
@@ -83,6 +83,10 @@ TEST(every_set_sorts_to_the_same_bytes)
             try_lines((fth_dtype)t, lengths[k], LINES, true, &r);
             try_lines((fth_dtype)t, lengths[k], 11, false, &r); /* any bits: NaN of all kinds */
         }
+    try_lines(FTH_U16, MOST, 40, false, &r);
+    try_lines(FTH_I32, MOST, LINES, false, &r);
+    try_lines(FTH_F32, MOST, 20, false, &r);
+    try_lines(FTH_I64, 5000, 9, false, &r);
 }
 static void whole(const fth_desc *d, fth_tile *to)
 {
@@ -123,7 +127,7 @@ static void try_room(fth_dtype t, int64_t n, int64_t lines)
 
 TEST(workspace_is_at_most_twice_the_lines)
 {
-    static const int64_t lengths[] = {1, 2, 100, 256, 257, 2048, 2049},
+    static const int64_t lengths[] = {1, 2, 100, 256, 257, 4097, MOST},
                          lines[] = {1, 2, 3, 7, 8, 31, 32, 70};
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
         for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
