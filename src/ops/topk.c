@@ -71,15 +71,40 @@ static void insert(fth__keyed *best, int64_t *n, int64_t k, fth__keyed x)
     best[lo] = x;
 }
 
+/* Whether one of m elements goes before `last`, the last of the k best. */
+static bool any_before(bool real, bool down, int64_t m, const fth__run *x, const fth__run *last)
+{
+    bool any = false;
+    if (real) {
+        const double than = last->f[0];
+        if (than != than) return true;
+        if (down)
+            for (int64_t i = 0; i < m; i++) any |= x->f[i] > than;
+        else
+            for (int64_t i = 0; i < m; i++) any |= x->f[i] < than;
+    } else {
+        const int64_t than = last->i[0];
+        if (down)
+            for (int64_t i = 0; i < m; i++) any |= x->i[i] > than;
+        else
+            for (int64_t i = 0; i < m; i++) any |= x->i[i] < than;
+    }
+    return any;
+}
+
 static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line, int64_t step,
                       int64_t n, fth__keyed *best, int64_t k)
 {
     const bool real = fth_dtype_is_real(t), down = attr->largest != 0;
     int64_t held = 0;
-    fth__run run;
+    fth__run run, last;
     for (int64_t a = 0; a < n; a += FTH__RUN) {
         const int64_t m = fth__min_i64(FTH__RUN, n - a);
         fth__load_run(t, line + a * step, step, m, &run);
+        if (held == k) {
+            fth__load_run(t, line + best[k - 1].index * step, step, 1, &last);
+            if (!any_before(real, down, m, &run, &last)) continue;
+        }
         for (int64_t i = 0; i < m; i++) {
             const uint64_t key =
                 real ? fth__order_real(run.f[i], down) : fth__order_int(run.i[i], down);

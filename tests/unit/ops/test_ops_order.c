@@ -292,6 +292,27 @@ TEST(topk_that_lies_at_the_end)
     t_graph_free(g);
 }
 
+/* One element, far behind, goes before the others, by as little as can be. */
+TEST(topk_finds_the_one_that_differs)
+{
+    enum { N = 1500, AT = 1400 };
+    static const fth_dtype of[] = {FTH_I32, FTH_U8, FTH_F64};
+    for (int k = 0; k < 6; k++) {
+        const bool largest = k % 2;
+        const fth_dtype t = of[k / 2];
+        double x[N];
+        for (int i = 0; i < N; i++) t_put(t, x, i, i != AT ? 5 : largest ? 6 : 4, 0);
+        fth_graph *g = t_graph("n=1500 top=3");
+        const fth_val v = t_input(g, "x", t, "n", x);
+        int64_t got[3];
+        t_eval(fth_out(fth_topk(v, "n", "top", largest), 1), got);
+        EQ_I64(got[0], AT);
+        EQ_I64(got[1], 0);
+        EQ_I64(got[2], 1);
+        t_graph_free(g);
+    }
+}
+
 TEST(sort_and_topk_of_empty_and_single)
 {
     fth_graph *g = t_graph("none=0 one=1 c=3");
