@@ -77,7 +77,52 @@ LANE vr v_high(vr a, vr b)
 }
 #endif
 
-/* r[i] lane k <-> r[k] lane i: as many perfect shuffles as the number of lanes has bits. */
+/* r[i] lane k <-> r[k] lane i. Vectors of 64 bytes first by pairs, and pairs of pairs, inside
+ * quarters, which is what their shuffles are fastest at; then the quarters. */
+#if LANES * FTH_VECTOR_REAL == 512 && (defined(__clang__) || __GNUC__ >= 12)
+#if LANES == 16
+#define PAIR(a, b, i)                                                                              \
+    MIX(a, b, i, 16 + i, 1 + i, 17 + i, 4 + i, 20 + i, 5 + i, 21 + i, 8 + i, 24 + i, 9 + i,        \
+        25 + i, 12 + i, 28 + i, 13 + i, 29 + i)
+#define PAIR_OF_PAIRS(a, b, i)                                                                     \
+    MIX(a, b, i, 1 + i, 16 + i, 17 + i, 4 + i, 5 + i, 20 + i, 21 + i, 8 + i, 9 + i, 24 + i,        \
+        25 + i, 12 + i, 13 + i, 28 + i, 29 + i)
+#define QUARTERS(a, b, i)                                                                          \
+    MIX(a, b, i, 1 + i, 2 + i, 3 + i, 8 + i, 9 + i, 10 + i, 11 + i, 16 + i, 17 + i, 18 + i,        \
+        19 + i, 24 + i, 25 + i, 26 + i, 27 + i)
+#else
+#define PAIR(a, b, i) MIX(a, b, i, 8 + i, 2 + i, 10 + i, 4 + i, 12 + i, 6 + i, 14 + i)
+#define QUARTERS(a, b, i) MIX(a, b, i, 1 + i, 4 + i, 5 + i, 8 + i, 9 + i, 12 + i, 13 + i)
+#endif
+LANE void transpose(vr r[LANES])
+{
+    enum { PART = LANES / 4 }; /* numbers of a quarter */
+    vr t[LANES];
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = PAIR(r[i], r[i + 1], 0);
+        t[i + 1] = PAIR(r[i], r[i + 1], PART / 2);
+    }
+#if LANES == 16
+    vr u[LANES];
+    for (int i = 0; i < LANES; i += 4)
+        for (int k = 0; k < 2; k++) {
+            u[i + 2 * k] = PAIR_OF_PAIRS(t[i + k], t[i + 2 + k], 0);
+            u[i + 2 * k + 1] = PAIR_OF_PAIRS(t[i + k], t[i + 2 + k], 2);
+        }
+    for (int i = 0; i < LANES; i++) t[i] = u[i];
+#endif
+    for (int k = 0; k < PART; k++) {
+        const vr a = QUARTERS(t[k], t[k + PART], 0), b = QUARTERS(t[k], t[k + PART], PART),
+                 c = QUARTERS(t[k + 2 * PART], t[k + 3 * PART], 0),
+                 d = QUARTERS(t[k + 2 * PART], t[k + 3 * PART], PART);
+        r[k] = QUARTERS(a, c, 0);
+        r[k + PART] = QUARTERS(b, d, 0);
+        r[k + 2 * PART] = QUARTERS(a, c, PART);
+        r[k + 3 * PART] = QUARTERS(b, d, PART);
+    }
+}
+#else
+/* As many perfect shuffles as the number of lanes has bits. */
 LANE void transpose(vr r[LANES])
 {
     for (int done = 1; done < LANES; done *= 2) {
@@ -89,3 +134,4 @@ LANE void transpose(vr r[LANES])
         for (int i = 0; i < LANES; i++) r[i] = t[i];
     }
 }
+#endif
