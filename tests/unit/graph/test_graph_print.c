@@ -66,4 +66,36 @@ TEST(a_graph_lists_its_values_and_mistakes)
     OKE(fth_context_destroy(ctx, &err), &err);
 }
 
+/* What is written only of some values: signs, digits that a double has not, which half is there. */
+TEST(numbers_in_full_triangles_and_every_mistake)
+{
+    fth_context *ctx;
+    fth_options opt;
+    fth_err err = {0};
+    fth_options_default(&opt);
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "row", 3);
+    fth_axis(g, "col", 3);
+    (void)fth_const_complex(g, FTH_C128, -0.5, 2.0);
+    (void)fth_const_i64(g, FTH_I64, ((int64_t)1 << 53) + 1);
+    (void)fth_const(g, FTH_F64, 0.25);
+    const fth_source source = {.kind = "memory", .dtype = FTH_F64, .n_axes = 2, .size = {3, 3}};
+    const fth_val half = fth_cholesky(fth_input(g, "x", FTH_F64, "row col", source), "row", "col");
+    char *text = printed(g);
+    HAS(text, "= const -0.5+2i  c128 []  ");
+    HAS(text, "= const 9007199254740993  i64 []  ");
+    HAS(text, "= const 0.25  f64 []  ");
+    HAS(text, "= cholesky(x)  f64 [row=3 col=3] lower over row col  ");
+    free(text);
+    (void)fth_sum(half, "colour");
+    (void)fth_sum(half, "depth");
+    text = printed(g);
+    HAS(text, "axis 'colour' in \"colour\" is not declared");
+    HAS(text, "axis 'depth' in \"depth\" is not declared");
+    free(text);
+    fth_graph_destroy(g);
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
 TEST_MAIN()

@@ -130,8 +130,11 @@ TEST(pad_of_an_empty_axis_is_all_padding)
     fth_graph *g = t_graph("a=0 b=7 c=2");
     char none[1];
     int32_t got[14];
-    t_eval(fth_pad(t_input(g, "x", FTH_I32, "a c", none), "a", 3, "b", -4), got);
-    for (int i = 0; i < 14; i++) EQ_I64(got[i], -4);
+    const fth_val v = t_input(g, "x", FTH_I32, "a c", none);
+    for (int64_t before = 0; before <= 7; before += 7) {
+        t_eval(fth_pad(v, "a", before, "b", -4), got);
+        for (int i = 0; i < 14; i++) EQ_I64(got[i], -4);
+    }
     t_graph_free(g);
 }
 
@@ -141,6 +144,10 @@ TEST(slice_and_pad_refusals)
     const fth_val v = t_input(g, "x", FTH_U8, "y", NULL);
     IS_TRUE(!fth_val_ok(fth_slice(v, "y", 8, "part")));
     REFUSED(g, FTH_E_GRAPH_ATTR, "the axis has 11 elements");
+    t_graph_free(g);
+    g = t_graph("y=11 one=1"); /* behind the last, however far elements are apart */
+    IS_TRUE(!fth_val_ok(fth_slice_step(t_input(g, "x", FTH_U8, "y", NULL), "y", 11, 3, "one")));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "from element 11 on, each 3 apart, are not all in 'y'");
     t_graph_free(g);
     g = t_graph("y=11 long=20");
     IS_TRUE(!fth_val_ok(fth_pad(t_input(g, "x", FTH_U8, "y", NULL), "y", 10, "long", 0)));

@@ -200,6 +200,64 @@ TEST(borders_and_ends_of_views_of_views)
     graph_free(g);
 }
 
+/* Pieces of one row each: all that a tap far from its element reads lies in other pieces, and near
+ * an end on the other side of it. */
+static void same_by_rows(fth_val v, int64_t pieces)
+{
+    const size_t bytes = (size_t)(t_count(v) * fth_dtype_size(fth_val_dtype(v)));
+    fth_limits limits = {.threads = 1, .stream = "y", .min_pieces = pieces};
+    fth_err err = {0};
+    fth_tensor *to;
+    const int64_t size[2] = {fth_val_size(v, 0), fth_val_size(v, 1)};
+    OKE(fth_tensor_create(&to, fth_context_mem(v.graph->ctx), "to", fth_val_dtype(v), 2, size,
+                          &err),
+        &err);
+    const fth_sink sink = fth_tensor_sink(to);
+    fth_plan *p = planned(v, &limits);
+    EQ_I64(p->n_loops, 1);
+    EQ_I64(p->loop[0].n_chunks, pieces);
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    fth_plan_destroy(p);
+    void *alone = malloc(bytes);
+    t_cuts(1);
+    t_eval(v, alone);
+    t_cuts(8);
+    SAME_BYTES(fth_tensor_data(to), alone, bytes);
+    free(alone);
+    fth_tensor_release(to);
+}
+
+TEST(taps_on_one_side_of_pieces_of_one_row)
+{
+    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++)
+        for (int64_t lo = 0; lo <= 8; lo += 8) {
+            fth_graph *g = graph("y=24 x=7 t=9 one=1");
+            t_random r = t_random_make(19);
+            const fth_val v = fth_cumsum(t_noise(g, "v", FTH_F64, "y x", &r), "x");
+            const fth_val w = fth_window(v, "y", lo, "t", b);
+            same_by_rows(fth_sum(w, "t"), 24);
+            same_by_rows(fth_neg(fth_column(w, "t", 8 - lo)), 24);
+            graph_free(g);
+        }
+}
+
+/* Cotangents of elements at equal distances are spread out again: between them there is nothing to
+ * read, so this is no view, and the program that reads it reads what was made. */
+TEST(cotangents_of_every_second_element)
+{
+    for (int64_t step = 1; step <= 3; step++) {
+        fth_graph *g = graph("y=6 x=31 some=10");
+        t_random r = t_random_make(23);
+        const fth_val v = t_noise(g, "v", FTH_F64, "y x", &r);
+        const fth_val part = fth_slice_step(fth_exp(v), "x", 1, step, "some");
+        fth_val slope = {0};
+        OK(fth_grad(fth_sum(fth_sqr(part), "y some"), 1, &v, &slope));
+        same_as_alone(slope);
+        EQ_I64(made(slope, "pad"), step > 1);
+        graph_free(g);
+    }
+}
+
 /* Where a program does nothing but reduce a view, loops of their own may take it: they begin where
  * the view does, whichever axis is reduced and whatever its elements are. */
 TEST(reductions_of_views_alone)
@@ -395,6 +453,28 @@ TEST(a_sum_over_two_axes_of_taps_is_one_program)
 /* ---- rows, indices and random numbers ---- */
 
 /* A gather that only programs read is not made, and neither is what it is a view of. */
+/* The taps of the inner sum count like any axis in what a program makes. */
+TEST(numbers_made_along_the_taps_of_an_inner_sum)
+{
+    fth_graph *g = graph("y=13 x=40 ty=3 tx=4");
+    t_random r = t_random_make(16);
+    const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), seed = fth_const_i64(g, FTH_I64, 5);
+    const fth_val both =
+        fth_window(fth_window(v, "y", 1, "ty", FTH_BORDER_CLAMP), "x", 2, "tx", FTH_BORDER_MIRROR);
+    const fth_val of[3] = {
+        fth_cast(fth_expand(fth_index(g, "ty"), "y x tx"), FTH_F32),
+        fth_cast(fth_expand(fth_index(g, "tx"), "y x ty"), FTH_F32),
+        fth_uniform(FTH_F32, "ty x tx y", seed, fth_const_i64(g, FTH_I64, 0), 1)};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++) {
+            const fth_val sum = fth_sum(fth_mul(both, of[i]), k ? "tx ty" : "ty tx");
+            EQ_I64(made(sum, "fused"), 1);
+            EQ_I64(made(sum, "window") + made(sum, "index") + made(sum, "random"), 0);
+            same_as_alone(sum);
+        }
+    graph_free(g);
+}
+
 TEST(rows_that_only_programs_read_are_not_made)
 {
     fth_graph *g = graph("z=6 y=40 x=50 k=30 few=4 part=5 t=3");
