@@ -16,6 +16,7 @@ typedef struct bench {
     const char *backend; /* its shared object; NULL: found */
     const char *trace;   /* folder of timelines; NULL: cases are timed */
     const char *cache;   /* folder of compiled kernels; NULL: they are not kept */
+    const char *rates;   /* folder of measured rates; NULL: predictions stand on built-in ones */
     int64_t divide;      /* sizes of the cases of a device, to try them without one */
     int64_t stacks;      /* of the plate of focus_run */
     int pairs;
@@ -80,6 +81,9 @@ bool bench_close(bench_program *p);
 /* From now on what bench_plan planned is run against its prediction, and pairs are not. */
 void bench_predict_on(const bench *b);
 bool bench_predicting(void);
+/* Programs that are opened from now on have the measured rates of --rates. */
+void bench_predict_by(bool measured);
+const char *bench_predict_rates(void); /* NULL: built-in ones */
 void bench_predict_name(const char *name);
 /* `first`: seconds of the first run. */
 void bench_predicted(bench_program *p, double first);
@@ -132,6 +136,7 @@ void bench_device(bench *b);
 /* ---- cases and peers, one file each ---- */
 
 void bench_predict(bench *b);
+void bench_predict_held(bench *b);
 void bench_oneshot(bench *b);
 void bench_elementwise(bench *b);
 void bench_filter(bench *b);

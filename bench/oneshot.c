@@ -125,7 +125,7 @@ static uint64_t whole_bytes(const program *o, int threads, const arrays *a)
 }
 
 /* In the child: plan and run once. */
-static told run_once(const program *o, int threads, const arrays *a, uint64_t arena)
+static told run_once(const bench *b, const program *o, int threads, const arrays *a, uint64_t arena)
 {
     bench_program p;
     told t = {0};
@@ -141,15 +141,17 @@ static told run_once(const program *o, int threads, const arrays *a, uint64_t ar
     p.plan = p.status == FTH_OK ? fth_plan_make(p.g, p.out, p.n_out, &limits, &p.err) : NULL;
     if (!p.plan) return t;
     fth_plan_get_info(p.plan, &p.info);
+    const double start = bench_now(b, threads);
     t.fits = fth_run(p.plan, p.sink, NULL, &p.report, &p.err) == FTH_OK;
-    t.seconds = p.report.seconds;
+    t.seconds = bench_now(b, threads) - start;
     t.predicted = p.report.predicted_seconds;
     t.chunks = p.info.chunks;
     t.arena = p.info.peak_bytes;
     return t;
 }
 
-static told in_a_process(const program *o, int threads, const arrays *a, uint64_t arena)
+static told in_a_process(const bench *b, const program *o, int threads, const arrays *a,
+                         uint64_t arena)
 {
     told t = {0};
     told *shared =
@@ -157,7 +159,7 @@ static told in_a_process(const program *o, int threads, const arrays *a, uint64_
     if (shared == MAP_FAILED) return t;
     const pid_t child = fork();
     if (child == 0) {
-        *shared = run_once(o, threads, a, arena);
+        *shared = run_once(b, o, threads, a, arena);
         _exit(0);
     }
     int status = 0;
@@ -191,7 +193,7 @@ static void one(bench *b, const program *o, int threads)
     for (int r = -1; r < ROUNDS; r++)
         for (int k = 0; k < BUDGETS; k++) {
             const uint64_t arena = part[k] > 0 ? whole / (uint64_t)part[k] : 0;
-            t[k] = in_a_process(o, threads, &a, arena);
+            t[k] = in_a_process(b, o, threads, &a, arena);
             if (r >= 0) seconds[k][r] = t[k].fits ? t[k].seconds : 1e30;
         }
     for (int k = 0; k < BUDGETS; k++) {

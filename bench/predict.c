@@ -2,7 +2,9 @@
  *
  * Every program that a case plans by bench_plan is run a few times instead of being held against a
  * peer, and so are the programs below, each on one worker and on two: one kind of kernel each, in
- * a cache and in memory. The goal is a factor of 1.3 either way.
+ * a cache and in memory. The goal is a factor of 1.3 either way. Programs of predict_held.c are
+ * counted by themselves. With --rates FOLDER every case is planned twice, by the built-in rates and
+ * by those that `fathom doctor --calibrate` left there.
  */
 #include "bench.h"
 
@@ -10,17 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST = 1024 };
+
+/* Cases of the benches and held-out ones, each by built-in and by measured rates. */
+typedef struct tally {
+    int cases, near;
+    double worst, off[MOST]; /* |log ratio| */
+    char worst_name[80];
+} tally;
+
 static struct {
     const bench *b; /* NULL: not asked */
     char name[64];
-    int cases, near;
-    double worst;
-    char worst_name[80];
+    bool measured; /* rates */
+    int lines;
+    tally tally[2][2]; /* held out, measured rates */
 } told;
 
 void bench_predict_on(const bench *b)
 {
     told.b = b;
+}
+
+void bench_predict_by(bool measured)
+{
+    told.measured = measured;
+}
+
+const char *bench_predict_rates(void)
+{
+    return told.b && told.measured ? told.b->rates : NULL;
 }
 
 bool bench_predicting(void)
@@ -40,37 +61,69 @@ static double fastest(bench_program *p)
     const int workers = told.b->cpu_clock ? fth_context_threads(p->ctx) : 1;
     double best = 1e30, all = 0.0;
     for (int i = 0; p->status == FTH_OK && i < 200 && (i < 3 || all < 0.2); i++) {
-        const double took = bench_go_timed(p, told.b) / workers;
-        all += p->report.seconds;
+        const double start = bench_now(told.b, workers);
+        /* without a report, which asks the system how much memory there was: 50 us */
+        p->status = fth_run(p->plan, p->sink, NULL, NULL, &p->err);
+        const double took = bench_now(told.b, workers) - start;
+        all += took * workers;
         if (took < best) best = took;
     }
     return best;
 }
 
+static void count(double ratio, int threads)
+{
+    tally *t = &told.tally[strncmp(told.name, "held_", 5) == 0][told.measured];
+    const double off = fabs(log(ratio));
+    if (t->cases >= MOST) return;
+    t->off[t->cases++] = off;
+    t->near += off <= log(1.3);
+    if (off <= t->worst) return;
+    t->worst = off;
+    snprintf(t->worst_name, sizeof t->worst_name, "%s on %d", told.name, threads);
+}
+
 void bench_predicted(bench_program *p, double first)
 {
     if (!told.b || p->status != FTH_OK) return;
-    const double seconds = fastest(p), ratio = p->info.seconds / seconds;
-    const double off = fmax(ratio, 1.0 / ratio);
+    const double seconds = fastest(p);
+    bench_go(p); /* with a report: it knows which pages a run like those before it touches again */
+    const double predicted = p->report.predicted_seconds, ratio = predicted / seconds;
     const int threads = fth_context_threads(p->ctx);
-    if (told.cases++ == 0)
-        printf("%-26s %-6s %6s %12s %12s %7s %12s %12s\n", "case", "device", "chunks", "predicted",
-               "measured", "ratio", "first pred.", "first");
-    printf("%-26s cpu:%-2d %6lld %12.6f %12.6f %7.2f %12.6f %12.6f%s\n", told.name, threads,
-           (long long)p->info.chunks, p->info.seconds, seconds, ratio,
-           p->info.seconds + p->info.touch_seconds, first, off <= 1.3 ? "" : "  OFF");
+    char where[24];
+    if (told.b->device)
+        snprintf(where, sizeof where, "%s", told.b->device);
+    else
+        snprintf(where, sizeof where, "cpu:%d", threads);
+    if (told.lines++ == 0)
+        printf("%-26s %-6s %-8s %6s %12s %12s %7s %12s %12s\n", "case", "device", "rates", "chunks",
+               "predicted", "measured", "ratio", "first pred.", "first");
+    printf("%-26s %-6s %-8s %6lld %12.6f %12.6f %7.2f %12.6f %12.6f%s\n", told.name, where,
+           told.measured ? "measured" : "built-in", (long long)p->info.chunks, predicted, seconds,
+           ratio, p->info.seconds + p->info.touch_seconds, first,
+           fabs(log(ratio)) <= log(1.3) ? "" : "  OFF");
     fflush(stdout);
-    told.near += off <= 1.3;
-    if (off <= told.worst) return;
-    told.worst = off;
-    snprintf(told.worst_name, sizeof told.worst_name, "%s on %d", told.name, threads);
+    count(ratio, threads);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 void bench_predict_end(void)
 {
-    if (told.b && told.cases > 0)
-        printf("%d of %d within 30 %%, the worst %s: %.2f times off\n", told.near, told.cases,
-               told.worst_name, told.worst);
+    for (int held = 0; told.b && held < 2; held++)
+        for (int measured = 0; measured < 2; measured++) {
+            tally *t = &told.tally[held][measured];
+            if (t->cases == 0) continue;
+            qsort(t->off, (size_t)t->cases, sizeof *t->off, by_size);
+            printf("%s, %s rates: %d of %d within 30 %%, median %.2f times off, the worst %s: %.2f "
+                   "times off\n",
+                   held ? "held out" : "cases", measured ? "measured" : "built-in", t->near,
+                   t->cases, exp(t->off[t->cases / 2]), t->worst_name, exp(t->worst));
+        }
 }
 
 /* ---- programs of one kind each ---- */

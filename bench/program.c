@@ -73,6 +73,7 @@ void bench_open_on(bench_program *p, int threads, const char *device)
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = threads;
+    opt.cache_dir = bench_predict_rates();
     if (device) opt.device = device;
     p->status = fth_context_create(&p->ctx, &opt, &p->err);
     if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
@@ -86,6 +87,7 @@ void bench_open_within(bench_program *p, const bench *b, uint64_t device_bytes)
     opt.device = b->device;
     opt.backend_path = b->backend;
     opt.device_memory_bytes = device_bytes;
+    opt.cache_dir = bench_predict_rates();
     p->status = fth_context_create(&p->ctx, &opt, &p->err);
     if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
 }
