@@ -7,5 +7,7 @@
 /* Nanoseconds, or seconds, since some fixed moment; not the time of day. */
 int64_t fth__clock_ns(void);
 double fth__clock_seconds(void);
+/* Seconds that the calling thread had a processor. */
+double fth__clock_thread_seconds(void);
 
 #endif

@@ -1,14 +1,17 @@
-/* work.c - about how many seconds the kernel of a unit computes.
+/* work.c - about how many seconds the kernel of a unit computes; of those along lines work_lines.c.
  *
  * A kernel belongs to a class, whose rate the machine's table has (rates.def); within a class what
  * an element or a flop costs differs by factors that hardly depend on the machine: they stand here.
  */
+#include "plan/work.h"
+#include "cpu/winograd.h"
+#include "graph/grid.h"
 #include "ops/build.h"
+#include "ops/conv2d.h"
 #include "ops/dot_reduce.h"
 #include "ops/fft.h"
 #include "ops/ops.h"
 #include "ops/random.h"
-#include "ops/ranked.h"
 #include "plan/plan.h"
 #include "plan/rates.h"
 
@@ -37,12 +40,19 @@ static const heavy heavies[] = {
     {FTH_EW_MOD, true, 3.0F, 3.0F},      {FTH_EW_IDIV, true, 3.0F, 3.0F},
 };
 
+/* One number: of a normal one also a logarithm, a root and a cosine. */
+static double random_seconds(const fth__rates *r, int kind, fth_dtype t)
+{
+    const double times = kind != FTH_RANDOM_NORMAL ? 1.0 : fth__is_wide(t) ? 2.4 : 2.0;
+    return fth__rate_seconds(r, FTH__RATE_RANDOM, times * FTH__RANDOM_FLOPS);
+}
+
 static double instr_seconds(const fth__rates *r, const fth__program *pr, const fth__instr *in)
 {
     if (in->op == FTH__INSTR_MAKE)
         return pr->made[in->from].kind == FTH__MADE_INDEX
                    ? fth__rate_seconds(r, FTH__RATE_LIGHT_F64, 1.0)
-                   : fth__rate_seconds(r, FTH__RATE_RANDOM, FTH__RANDOM_FLOPS);
+                   : random_seconds(r, pr->made[in->from].kind, (fth_dtype)in->to);
     const bool wide = fth_dtype_size((fth_dtype)in->from) >= 8;
     const double times = fth_dtype_is_complex((fth_dtype)in->from) ? 3.0 : 1.0;
     double weight = 1.0;
@@ -79,19 +89,66 @@ static int far_operands(const fth_node *n, const fth__program *pr)
     return far;
 }
 
+/* Elements of a reduction by vectors, in additions of f32: those are widened to f64, two vectors
+ * for one. */
+static double reduced_units(const fth__program *pr)
+{
+    const fth_dtype t = (fth_dtype)pr->reg_dtype[pr->out_reg[0]];
+    const double bytes = (double)fth_dtype_size(t);
+    if (pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX)
+        return bytes == 1.0 ? 0.12 : 0.38;
+    if (t == FTH_F32) return 1.0;
+    return bytes >= 4.0 ? 0.35 : 0.7;
+}
+
+/* Extremes of a program that computes first: the lanes of each block of the grid are joined one by
+ * one, which takes longer than its elements. */
+static double extreme_ops(int64_t n)
+{
+    const double block = (double)fth__grid_reduce(n);
+    return 20.0 / (double)n + 0.55 + (block > 1.0 ? 17.0 / block : 0.0);
+}
+
 /* A reduction adds along the line that it walks, or line by line. */
 static double tail_seconds(const fth__rates *r, const fth__program *pr)
 {
-    const bool wide = fth_dtype_size((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) >= 8;
+    enum { OF_A_LINE = 10, OF_AN_EXTREME = 75 }; /* of a line, in additions */
+    bool taps = false;                           /* taps_seconds() */
+    for (int i = 0; i < pr->n_views; i++) taps |= pr->view[i].tap >= 0;
+    const fth_dtype t = (fth_dtype)pr->reg_dtype[pr->out_reg[0]];
     const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
-    if (extreme && pr->n_instr > 0) return fth__rate_seconds(r, FTH__RATE_REDUCE, 28.0);
     for (int k = pr->n_axes - 1; k >= 0; k--) {
         if (pr->size[k] < 2) continue;
-        if (k != pr->tail_dim)
-            return fth__rate_seconds(r, wide ? FTH__RATE_LIGHT_F64 : FTH__RATE_LIGHT_F32, 1.0);
-        break;
+        if (k == pr->tail_dim && extreme && pr->n_instr > 0 && !taps)
+            return fth__rate_seconds(r, FTH__RATE_LOOP, extreme_ops(pr->size[k]));
+        if (k == pr->tail_dim) {
+            const double line = taps ? 0.0 : extreme ? OF_AN_EXTREME : OF_A_LINE;
+            return fth__rate_seconds(r, FTH__RATE_REDUCE,
+                                     reduced_units(pr) + line / (double)pr->size[k]);
+        }
+        /* A row of columns is added to another: short ones cost more to begin than to add. Narrow
+         * numbers are widened to be added; the larger of two is found by whole vectors of them. */
+        const double bytes = (double)fth_dtype_size(t), ops = !extreme          ? (bytes < 4.0   ? 2.0
+                                                                                   : bytes < 8.0 ? 1.5
+                                                                                                 : 1.0)
+                                                              : pr->n_instr > 0 ? 6.0
+                                                                                : bytes / 4.0;
+        return fth__rate_seconds(r, FTH__RATE_LIGHT_F32, fth__is_wide(t) ? 1.5 * ops : ops) +
+               fth__rate_seconds(r, FTH__RATE_LOOP, taps ? 0.0 : 2.0 / (double)pr->size[k]);
     }
-    return fth__rate_seconds(r, FTH__RATE_REDUCE, wide ? 0.5 : 1.0);
+    return fth__rate_seconds(r, FTH__RATE_REDUCE, reduced_units(pr));
+}
+
+/* Operands that are read every so many elements along the line that is walked. */
+static int stepping_operands(const fth__program *pr)
+{
+    int inner = -1, n = 0;
+    for (int k = 0; k < pr->n_axes; k++)
+        if (pr->size[k] > 1) inner = k;
+    for (int i = 0; i < pr->n_views; i++)
+        n += pr->view[i].rows < 0 && pr->view[i].along == inner && inner >= 0 &&
+             pr->view[i].mul != 1;
+    return n;
 }
 
 static double program_seconds(const fth__rates *r, const fth_node *n, const fth__program *pr,
@@ -100,8 +157,17 @@ static double program_seconds(const fth__rates *r, const fth_node *n, const fth_
     double each = 0.0;
     for (int i = 0; i < pr->n_instr; i++) each += instr_seconds(r, pr, &pr->instr[i]);
     if (pr->tail_dim >= 0) each += tail_seconds(r, pr);
-    each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr));
+    each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr) + 0.4 * stepping_operands(pr));
     return each * elements;
+}
+
+/* A sum over the taps of a window is begun, rounded and stored for each strip of results. */
+static double taps_seconds(const fth__rates *r, const fth_call *call, const fth__program *pr)
+{
+    bool taps = false;
+    for (int i = 0; i < pr->n_views; i++) taps |= pr->tail_dim >= 0 && pr->view[i].tap >= 0;
+    const double results = fth__tile_elements(&call->node->out[0], &call->out[0]);
+    return taps ? fth__rate_seconds(r, FTH__RATE_LOOP, 0.45 * results) : 0.0;
 }
 
 /* Lines that a program with views walks: each finds anew where its operands are. */
@@ -125,8 +191,8 @@ static double fused_seconds(const fth__rates *r, const fth_call *call)
     else
         for (int k = 0; k < call->node->out[0].n_axes; k++)
             elements *= (double)call->out[0].extent[k];
-    return program_seconds(r, call->node, pr, elements) +
-           1e-9 * r->of[FTH__RATE_STRETCH] * lines(call, pr, elements);
+    return program_seconds(r, call->node, pr, elements) + taps_seconds(r, call, pr) +
+           1.2e-9 * r->of[FTH__RATE_STRETCH] * lines(call, pr, elements);
 }
 
 /* ---- products ---- */
@@ -134,22 +200,31 @@ static double fused_seconds(const fth__rates *r, const fth_call *call)
 /* Of the rate of large products: edges of tiles, and the copies BLAS makes. */
 static double product_share(double m, double n, double k)
 {
-    return 1.0 / (1.0 + 6.0 / m + 6.0 / n + 12.0 / k);
-}
-
-static bool is_wide(fth_dtype t)
-{
-    return t == FTH_F64 || t == FTH_C128 || t == FTH_I64;
+    return 1.0 / (1.0 + 6.0 / m + 6.0 / n + 9.0 / k);
 }
 
 static fth__rate_id product_rate(fth_dtype t)
 {
-    return is_wide(t) ? FTH__RATE_PRODUCT_F64 : FTH__RATE_PRODUCT_F32;
+    return fth__is_wide(t) ? FTH__RATE_PRODUCT_F64 : FTH__RATE_PRODUCT_F32;
 }
 
 static double extent_of(const fth_tile *t, int dim)
 {
     return dim < 0 || t->extent[dim] < 1 ? 1.0 : (double)t->extent[dim];
+}
+
+/* A matrix and a vector (matvec.c): rows are summed by themselves, columns are added up. */
+static double vector_seconds(const fth__rates *r, const fth_call *call, const fth__dot_shape *s)
+{
+    enum { OF_A_ROW = 16 };
+    const bool rows = s->n.size == 1 ? s->a == FTH__DOT_ROWS : s->b == FTH__DOT_COLS;
+    const double flops = call->node->op->flops(call),
+                 k = fmax(1.0, extent_of(&call->in[0], s->k.a)),
+                 pieces = ceil(k / (double)s->tile_k);
+    return fth__rate_seconds(r, fth__is_wide(s->acc) ? FTH__RATE_LIGHT_F64 : FTH__RATE_LIGHT_F32,
+                             0.5 * flops) +
+           (rows ? fth__rate_seconds(r, FTH__RATE_LOOP, OF_A_ROW * pieces * flops / (2.0 * k))
+                 : 0.0);
 }
 
 static double dot_seconds(const fth__rates *r, const fth_call *call)
@@ -163,6 +238,7 @@ static double dot_seconds(const fth__rates *r, const fth_call *call)
     if (!reduces) {
         fth__dot_shape s;
         fth__dot_shape_get(attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
+        if (s.m.size == 1 || s.n.size == 1) return vector_seconds(r, call, &s);
         share = product_share(extent_of(&call->in[0], s.m.a), extent_of(&call->in[1], s.n.b),
                               extent_of(&call->in[0], s.k.a));
     } else {
@@ -176,6 +252,24 @@ static double dot_seconds(const fth__rates *r, const fth_call *call)
     return fth__rate_seconds(r, product_rate(n->in[0].dtype), flops / share) + more;
 }
 
+/* Kernels take output channels by vectors of 16. Of f64, and of single pixels, they are products of
+ * matrices, with windows written out as columns first. */
+static double conv_seconds(const fth__rates *r, const fth_call *call, double flops)
+{
+    enum { LANES = 16 };
+    const fth_node *n = call->node;
+    const fth__conv_attr *attr = n->attr;
+    if (fth__is_wide(n->in[0].dtype))
+        return fth__rate_seconds(r, FTH__RATE_PRODUCT_F64, 1.45 * flops);
+    if (fth__conv_size(n, attr->ky) * fth__conv_size(n, attr->kx) == 1)
+        return fth__rate_seconds(r, FTH__RATE_PRODUCT_F32, 1.25 * flops);
+    const double out = (double)fth__conv_size(n, attr->out_chan),
+                 full = out > 0.0 ? ceil(out / LANES) * LANES / out : 1.0;
+    const bool tiles =
+        attr->tiled && fth__winograd_pays(fth__conv_size(n, attr->chan), (int64_t)out);
+    return fth__rate_seconds(r, tiles ? FTH__RATE_WINOGRAD : FTH__RATE_CONV_F32, full * flops);
+}
+
 static double solve_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_desc *d = &call->node->in[0];
@@ -185,76 +279,47 @@ static double solve_seconds(const fth__rates *r, const fth_call *call, double fl
 
 /* ---- the rest: a rate for each operation ---- */
 
-/* Longer lines than this are sorted by digits: as much for each byte of an element whatever the
- * length, and a table of counts for each line. Lines along another axis than the last are brought
- * and taken back. */
-static double sort_seconds(const fth__rates *r, const fth_call *call, double flops)
+/* Of a transform of several axes; 0: of one. */
+static double image_bytes(const fth_node *n)
 {
-    enum { SHORT = 256, OF_A_BYTE = 8, OF_A_TABLE = 3300 };
-    const fth_desc *in = &call->node->in[0];
-    const double elements = fth__flops_in0(call), bytes = (double)fth_dtype_size(in->dtype);
-    const int dim = fth_desc_find(in, ((const fth__axis_attr *)call->node->attr)->axis);
-    const double n = dim >= 0 ? (double)call->in[0].extent[dim] : 1.0;
-    if (n > SHORT)
-        flops = bytes * (OF_A_BYTE * elements + OF_A_TABLE * elements / n);
-    else if (is_wide(in->dtype))
-        flops *= 1.5;
-    const double moves = dim >= 0 && dim < in->n_axes - 1 ? 2.0 * elements : 0.0;
-    return fth__rate_seconds(r, FTH__RATE_SORT, flops) +
-           fth__rate_seconds(r, FTH__RATE_MOVE, moves);
-}
-
-/* Lines of many vectors, and what each line costs beside them. */
-static double argreduce_seconds(const fth__rates *r, const fth_call *call)
-{
-    enum { OF_A_LINE = 15, OF_A_WIDE_LINE = 8, VECTORS = 3 };
-    const double elements = fth__flops_in0(call),
-                 item = (double)fth_dtype_size(call->node->in[0].dtype);
-    double lines = 1.0;
-    for (int d = 0; d < call->node->out[0].n_axes; d++) lines *= (double)call->out[0].extent[d];
-    return fth__rate_seconds(r, FTH__RATE_REDUCE, elements * item / (4.0 * VECTORS)) +
-           fth__rate_seconds(r, FTH__RATE_LOOP, (item >= 8.0 ? OF_A_WIDE_LINE : OF_A_LINE) * lines);
+    double bytes = fth__is_wide(n->in[0].dtype) ? 16.0 : 8.0;
+    fth__fft_axis axis[FTH__FFT_AXES];
+    const int axes = ((const fth__fft_attr *)n->attr)->n;
+    fth__fft_axes(n, axis);
+    for (int i = 0; i < axes; i++) bytes *= (double)axis[i].points;
+    return axes > 1 ? bytes : 0.0;
 }
 
 /* Small images stay in the nearest cache, and are read as they lie. */
 static bool is_small_image(const fth_node *n)
 {
     enum { SMALL_IMAGE = 4096 };
-    double points = 1.0;
+    const double points = image_bytes(n) / (fth__is_wide(n->in[0].dtype) ? 16.0 : 8.0);
+    return points > 0.0 && points <= SMALL_IMAGE;
+}
+
+/* Of the rate of lines of 512. A line that the first cache does not hold goes through the second
+ * one in every pass over it; three, five and seven take more operations than are counted. */
+static double line_share(const fth_node *n)
+{
+    enum { FIRST_CACHE = 48 << 10 };
     fth__fft_axis axis[FTH__FFT_AXES];
-    const int axes = ((const fth__fft_attr *)n->attr)->n;
+    bool far = false, odd = false;
     fth__fft_axes(n, axis);
-    for (int i = 0; i < axes; i++) points *= (double)axis[i].points;
-    return axes > 1 && points <= SMALL_IMAGE;
+    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++) {
+        far |= axis[i].points * (fth__is_wide(n->in[0].dtype) ? 16 : 8) > FIRST_CACHE;
+        odd |= (axis[i].points & (axis[i].points - 1)) != 0;
+    }
+    return (far ? 1.4 : 1.0) * (odd ? 1.2 : 1.0);
 }
 
 static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
     const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
-    const double times = (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0);
-    return fth__rate_seconds(r, is_wide(n->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32,
-                             times * flops);
-}
-
-/* Along another axis than the last a line is walked in strides. */
-static double scan_seconds(const fth__rates *r, const fth_call *call, double flops)
-{
-    const fth_desc *in = &call->node->in[0];
-    const int dim = fth_desc_find(in, ((const fth__scan_attr *)call->node->attr)->axis);
-    return fth__rate_seconds(r, FTH__RATE_LOOP, flops * (dim < in->n_axes - 1 ? 10.0 : 1.3));
-}
-
-/* Longer lines are selected from by digits. */
-static double ranked_seconds(const fth__rates *r, const fth_call *call, double flops)
-{
-    enum { SHORT = 256 };
-    const fth_desc *in = &call->node->in[0];
-    const int dim = fth_desc_find(in, ((const fth__ranked_attr *)call->node->attr)->axis);
-    const double each = dim >= 0 && call->in[0].extent[dim] > SHORT ? 0.5 : 0.95;
-    const double moves = dim >= 0 && dim < in->n_axes - 1 ? 2.0 * flops : 0.0;
-    return fth__rate_seconds(r, FTH__RATE_LOOP, each * flops) +
-           fth__rate_seconds(r, FTH__RATE_MOVE, moves);
+    const double times = (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0) * line_share(n);
+    return fth__rate_seconds(
+        r, fth__is_wide(n->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32, times * flops);
 }
 
 typedef struct class_of {
@@ -263,22 +328,16 @@ typedef struct class_of {
     double factor; /* units per flop of the operation */
 } class_of;
 static const class_of classes[] = {
-    {&fth__op_conv2d, FTH__RATE_CONV_F32, FTH__RATE_PRODUCT_F64, 1.0},
-    {&fth__op_conv2d_grad_input, FTH__RATE_CONV_F32, FTH__RATE_PRODUCT_F64, 1.0},
-    {&fth__op_conv2d_grad_weight, FTH__RATE_CONV_F32, FTH__RATE_PRODUCT_F64, 1.0},
-    {&fth__op_random, FTH__RATE_RANDOM, FTH__RATE_RANDOM, 1.0},
     {&fth__op_poisson, FTH__RATE_RANDOM, FTH__RATE_RANDOM, 1.0},
-    {&fth__op_gather, FTH__RATE_MOVE, FTH__RATE_MOVE, 1.0},
-    {&fth__op_slice, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_concat, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_stack, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_pad, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_window, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
+    /* rows are copied: what that takes is the way of their bytes */
+    {&fth__op_slice, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 0.1},
+    {&fth__op_concat, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 0.1},
+    {&fth__op_stack, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 0.1},
+    {&fth__op_pad, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 0.1},
+    {&fth__op_window, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 0.1},
     {&fth__op_index, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_expand, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_spread, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_scatter, FTH__RATE_LOOP, FTH__RATE_LOOP, 7.0},
-    {&fth__op_collect_extreme, FTH__RATE_LOOP, FTH__RATE_LOOP, 2.3},
     {&fth__op_reduce, FTH__RATE_REDUCE, FTH__RATE_REDUCE, 1.0},
 };
 
@@ -299,7 +358,7 @@ static bool is_of_engine(const fth_op *op)
 static double class_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
-    const bool wide = is_wide(n->n_in > 0 ? n->in[0].dtype : n->out[0].dtype);
+    const bool wide = fth__is_wide(n->n_in > 0 ? n->in[0].dtype : n->out[0].dtype);
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (classes[i].op == n->op)
             return fth__rate_seconds(r, wide ? classes[i].f64 : classes[i].f32,
@@ -308,11 +367,23 @@ static double class_seconds(const fth__rates *r, const fth_call *call, double fl
         r, is_of_engine(n->op) || !n->op->flops ? FTH__RATE_LOOP : FTH__RATE_CUSTOM, flops);
 }
 
+/* Rows of a matrix times a vector are summed in pieces, row after row. */
+static bool in_pieces(const fth_node *n)
+{
+    fth__dot_shape s;
+    fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
+    return (s.m.size == 1 || s.n.size == 1) && s.k.size > s.tile_k;
+}
+
 bool fth__unit_strides(const fth__unit *u)
 {
     const fth_node *n = u->node;
     const fth__program *pr = n->attr;
     if (n->op == &fth__op_fft) return ((const fth__fft_attr *)n->attr)->n > 1 && !is_small_image(n);
+    if (n->op == &fth__op_dot) return in_pieces(n);
+    if (n->op == &fth__op_argreduce)
+        return fth_desc_find(&n->in[0], ((const fth__axis_attr *)n->attr)->axis) <
+               n->in[0].n_axes - 1;
     if (n->op != &fth__op_fused) return false;
     if (far_operands(n, pr) > 0) return true;
     int inner = -1;
@@ -322,18 +393,36 @@ bool fth__unit_strides(const fth__unit *u)
            pr->tail_red != FTH_RED_MIN && pr->tail_red != FTH_RED_MAX;
 }
 
-double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call)
+double fth__unit_waits(const fth_plan *p, const fth__unit *u)
+{
+    const fth_op *op = u->node->op;
+    if (op == &fth__op_scan || op == &fth__op_sort || op == &fth__op_ranked || op == &fth__op_topk)
+        return 1.0;
+    /* every axis but the last brings an image again that the cache does not hold */
+    if (op == &fth__op_fft && image_bytes(u->node) > p->ctx->rates->of[FTH__RATE_CACHE] * 1048576.0)
+        return 0.5;
+    return 0.15;
+}
+
+double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call,
+                         uint32_t wanted)
 {
     const fth__rates *r = p->ctx->rates;
-    const fth_op *op = u->node->op;
+    const fth_node *n = u->node;
+    const fth_op *op = n->op;
+    double seconds;
     if (op == &fth__op_fused) return fused_seconds(r, call);
     if (op == &fth__op_dot || op == &fth__op_dot_reduce) return dot_seconds(r, call);
     const double flops = fth__unit_flops(u, call);
     if (op == &fth__op_cholesky || op == &fth__op_solve) return solve_seconds(r, call, flops);
     if (op == &fth__op_fft) return fft_seconds(r, call, flops);
-    if (op == &fth__op_argreduce) return argreduce_seconds(r, call);
-    if (op == &fth__op_scan) return scan_seconds(r, call, flops);
-    if (op == &fth__op_ranked) return ranked_seconds(r, call, flops);
-    if (op == &fth__op_sort) return sort_seconds(r, call, flops);
+    if (op == &fth__op_conv2d || op == &fth__op_conv2d_grad_input ||
+        op == &fth__op_conv2d_grad_weight)
+        return conv_seconds(r, call, flops);
+    if (op == &fth__op_random)
+        return flops / FTH__RANDOM_FLOPS *
+               random_seconds(r, ((const fth__random_attr *)n->attr)->kind, n->out[0].dtype);
+    const fth__plan_work w = {r, call, flops, wanted};
+    if (fth__lines_seconds(&w, &seconds)) return seconds;
     return class_seconds(r, call, flops);
 }

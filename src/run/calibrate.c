@@ -1,20 +1,32 @@
-/* calibrate.c - the rates of this machine, measured by small programs of the engine itself.
+/* calibrate.c - the rates of this machine's processors, measured by small programs of the engine
+ * itself; those of a device in calibrate_device.c.
  *
  * What a program takes beside the kernel in question is taken off by a second one that has less of
- * it. The fastest of several runs counts: other programs only ever make a run slower. A rate that
- * cannot be measured keeps its built-in value.
+ * it. The fastest of several runs counts: other programs only ever make a run slower. What one
+ * worker does is timed by its own thread's clock, which stops while others have the processor. A
+ * rate that cannot be measured keeps its built-in value.
  */
 #include "array/tensor.h"
 #include "base/clock.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
 #include "plan/rates.h"
 
 #include <fathom/ops.h>
 #include <fathom/plan.h>
+#include <fathom/products.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { RUNS = 5, MOST_RUNS = 200, TOUCHED = 128 << 20 };
+enum {
+    RUNS = 5,
+    MOST_RUNS = 200,
+    TOUCHED = 128 << 20,
+    FILED = 64 << 20,
+    CHANNELS = 64, /* of images, of SIDE pixels */
+    SIDE = 64
+};
 static const double probe_seconds = 0.12;
 
 /* A program over x [row col]. */
@@ -89,6 +101,53 @@ static fth_val sorted(fth_val x, int n)
     return fth_sort(x, "col", false);
 }
 
+static fth_val counted(fth_val x, int n)
+{
+    fth_axis(x.graph, "bin", n);
+    return fth_histogram(x, "col", "bin", 0.0, 2.0);
+}
+
+/* 3 x 3 of the rows as channels, of images of 64 columns. */
+static fth_val convolved(fth_val x, bool tiled)
+{
+    fth_graph *g = x.graph;
+    const fth_val zero = fth_const_i64(g, FTH_I64, 0);
+    const int64_t rows = fth_axis_size(g, "row"), cols = fth_axis_size(g, "col");
+    fth_axis(g, "b", rows / CHANNELS);
+    fth_axis(g, "c", CHANNELS);
+    fth_axis_like(g, "o", "c");
+    fth_axis(g, "y", cols / SIDE);
+    fth_axis(g, "x", SIDE);
+    fth_axis(g, "ky", 3);
+    fth_axis(g, "kx", 3);
+    const fth_conv how = {.y = "y",
+                          .x = "x",
+                          .out_y = "y",
+                          .out_x = "x",
+                          .chan = "c",
+                          .ky = "ky",
+                          .kx = "kx",
+                          .stride = 1,
+                          .dilation = 1,
+                          .pad_y = 1,
+                          .pad_x = 1};
+    const fth_val image = fth_split(fth_split(x, "row", "b c"), "col", "y x"),
+                  w = fth_uniform(FTH_F32, "o c ky kx", zero, zero, 1);
+    return tiled ? fth_conv2d_tiled(image, w, &how) : fth_conv2d(image, w, &how);
+}
+
+static fth_val convolution(fth_val x, int n)
+{
+    (void)n;
+    return convolved(x, false);
+}
+
+static fth_val by_tiles(fth_val x, int n)
+{
+    (void)n;
+    return convolved(x, true);
+}
+
 static fth_val drawn(fth_val x, int n)
 {
     const fth_val zero = fth_const_i64(x.graph, FTH_I64, 0);
@@ -121,14 +180,16 @@ static void fill(fth_tensor *t, const probe *pr)
     }
 }
 
-static fth_status run_often(const bench *b, fth_plan *p, const fth_sink *sink, double *seconds)
+static fth_status run_often(const bench *b, fth_plan *p, const fth_sink *sink, bool alone,
+                            double *seconds)
 {
+    double (*const now)(void) = alone ? fth__clock_thread_seconds : fth__clock_seconds;
     double all = 0.0;
     *seconds = HUGE_VAL;
     for (int i = 0; i < MOST_RUNS && (i < RUNS || all < probe_seconds); i++) {
-        const double t0 = fth__clock_seconds();
+        const double t0 = now();
         FTH_TRY(fth_run(p, sink, NULL, NULL, b->err));
-        const double took = fth__clock_seconds() - t0;
+        const double took = now() - t0;
         all += took;
         if (took < *seconds) *seconds = took;
     }
@@ -151,7 +212,7 @@ static fth_status time_graph(const bench *b, const probe *pr, fth_graph *g, fth_
     const fth_limits limits = {.sinks = &sink, .stream = "", .threads = pr->threads};
     fth_plan *p = fth_plan_make(g, &v, 1, &limits, b->err);
     fth_status s = p ? FTH_OK : b->err->status;
-    if (s == FTH_OK) s = run_often(b, p, &sink, seconds);
+    if (s == FTH_OK) s = run_often(b, p, &sink, pr->threads == 1, seconds);
     fth_plan_destroy(p);
     fth_tensor_release(y);
     return s;
@@ -220,7 +281,7 @@ static const measure measures[] = {
      {transform, 1, 512, 512, FTH_F64, 1},
      {joined, 1, 512, 512, FTH_F64, 1}},
     {FTH__RATE_SORT,
-     7.0 * 15 * N,
+     6.88 * 15 * N, /* work_lines.c, lines of 64 f32 */
      {sorted, 1, 16384, 64, FTH_F32, 1},
      {sorted, 1, 1024, 64, FTH_F32, 1}},
     {FTH__RATE_MOVE,
@@ -231,6 +292,18 @@ static const measure measures[] = {
      60.0 * 15 * N,
      {drawn, 1, 1024, 1024, FTH_F32, 1},
      {drawn, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_LOOP,
+     1.4 * 15 * N, /* work_lines.c */
+     {counted, 50, 1024, 1024, FTH_F32, 1},
+     {counted, 50, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_CONV_F32,
+     2.0 * 9 * CHANNELS *CHANNELS *(4096.0 - 1024.0),
+     {convolution, 1, CHANNELS, 4096, FTH_F32, 1},
+     {convolution, 1, CHANNELS, 1024, FTH_F32, 1}},
+    {FTH__RATE_WINOGRAD,
+     2.0 * 9 * CHANNELS *CHANNELS *(4096.0 - 1024.0),
+     {by_tiles, 1, CHANNELS, 4096, FTH_F32, 1},
+     {by_tiles, 1, CHANNELS, 1024, FTH_F32, 1}},
     {FTH__RATE_MEMORY,
      8.0 * (16384 - 4096) * 1024,
      {light, 1, 16384, 1024, FTH_F32, 1},
@@ -244,7 +317,8 @@ static const measure measures[] = {
 /* Per element: operands of a kernel whose rate is that of a cache's operands at hand. */
 static double operand_bytes(fth__rate_id id)
 {
-    return id == FTH__RATE_REDUCE ? 4.0 : id == FTH__RATE_MOVE ? 8.0 : 0.0;
+    if (id == FTH__RATE_MOVE || id == FTH__RATE_SORT) return 8.0;
+    return id == FTH__RATE_REDUCE || id == FTH__RATE_RANDOM || id == FTH__RATE_LOOP ? 4.0 : 0.0;
 }
 
 static void set_rate(bench *b, fth__rate_id id, double units, double seconds)
@@ -264,6 +338,26 @@ static fth_status measure_one(bench *b, const measure *m)
         seconds -= 2.0 * 15 * N / (1e9 * b->rate[FTH__RATE_LIGHT_F32]);
     seconds -= operand_bytes(m->id) * 15 * N / (1e9 * b->rate[FTH__RATE_CACHED]);
     set_rate(b, m->id, m->units, seconds);
+    return FTH_OK;
+}
+
+/* The most bytes that a program can walk nearly at the rate of the cache: between two sizes of
+ * which one is nearer to it and the other to memory. */
+static fth_status measure_cache(bench *b)
+{
+    const double cached = b->rate[FTH__RATE_CACHED], memory = b->rate[FTH__RATE_MEMORY];
+    if (cached < 1.2 * memory) return FTH_OK; /* there is nothing to tell apart */
+    double holds = 0.0;
+    for (int64_t rows = 512; rows <= 16384; rows *= 2) {
+        const probe pr = {light, 1, rows, 1024, FTH_F32, 1};
+        const double bytes = 8.0 * 1024.0 * (double)rows;
+        double seconds;
+        FTH_TRY(time_probe(b, &pr, &seconds));
+        const double all = bytes / (1e9 * seconds);
+        if (all < sqrt(cached * memory)) break;
+        holds = bytes;
+    }
+    if (holds > 0.0) b->rate[FTH__RATE_CACHE] = 1.25 * holds / 1048576.0;
     return FTH_OK;
 }
 
@@ -332,6 +426,34 @@ static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
     return FTH_OK;
 }
 
+/* A file beside the rates, written and read again while the system has its pages: what sources and
+ * sinks take of a worker. How fast the disk below is differs from file to file, and is not known
+ * when a plan is made. */
+static fth_status measure_file(bench *b)
+{
+    fth_mem *mem = b->ctx->mem;
+    void *data = NULL;
+    int fd = -1;
+    double least[2] = {HUGE_VAL, HUGE_VAL};
+    if (fth__disk_open_nameless(mem, b->ctx->cache_dir, &fd) != 0) return FTH_OK;
+    fth_status s = fth_mem_take(mem, FTH_MEM_DIRECT, FILED, "bytes of a file", &data, b->err);
+    if (s == FTH_OK) memset(data, 1, FILED);
+    int bad = 0;
+    for (int i = 0; s == FTH_OK && bad == 0 && i < RUNS; i++)
+        for (int k = 0; k < 2 && bad == 0; k++) {
+            uint64_t done = 0;
+            const double t0 = fth__clock_seconds();
+            bad = k == 0 ? fth__disk_write(mem, fd, 0, FILED, data, &done)
+                         : fth__disk_read(fd, 0, FILED, data, &done);
+            const double took = fth__clock_seconds() - t0;
+            if (took < least[k]) least[k] = took;
+        }
+    if (s == FTH_OK && bad == 0) set_rate(b, FTH__RATE_FILE, 2.0 * FILED, least[0] + least[1]);
+    if (data) (void)fth_mem_release(mem, data, NULL);
+    (void)close(fd);
+    return s;
+}
+
 fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
 {
     fth_err own = {0};
@@ -344,7 +466,9 @@ fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
     fth__rates_built_in(b.rate);
     for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
         FTH_TRY(measure_one(&b, &measures[i]));
+    FTH_TRY(measure_cache(&b));
     FTH_TRY(measure_calls(&b));
+    FTH_TRY(measure_file(&b));
     FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH, 1));
     if (ctx->threads > 1) FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH_ALL, 2 * ctx->threads));
     return fth__rates_save(ctx, b.rate, ctx->threads, b.err);
