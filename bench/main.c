@@ -66,11 +66,15 @@ static void predicted(bench *b)
         bench_product, bench_cholesky,           bench_fft,         bench_conv,   bench_streaming,
         bench_bragg,   bench_spatial_likelihood, bench_ptycho,      bench_focus};
     bench_predict_on(b);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; !b->device && i < sizeof cases / sizeof cases[0]; i++)
         for (int measured = 0; measured <= (b->rates != NULL); measured++) {
             bench_predict_by(measured);
             cases[i](b);
         }
+    for (int measured = 0; b->device && measured <= (b->rates != NULL); measured++) {
+        bench_predict_by(measured);
+        bench_device(b);
+    }
     bench_predict_end();
 }
 

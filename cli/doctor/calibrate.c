@@ -1,17 +1,30 @@
 /* calibrate.c - fathom doctor --calibrate: the rates that predictions of plans stand on. */
 #include "doctor.h"
 
+#include <string.h>
+
+static fth_status measure_on(const cli_probes *p, const fth_options *opt, fth_err *err)
+{
+    fth_context *ctx = NULL;
+    FTH_TRY(p->context(p->user, &ctx, opt, err));
+    const bool wanted =
+        strcmp(opt->device, "cpu") == 0 || strcmp(fth_context_device(ctx), "cpu") != 0;
+    const fth_status s = wanted ? fth_rates_measure(ctx, err) : FTH_OK;
+    const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
+
+/* The processors, and then the device that runs would have, if there is one. */
 fth_status doctor_calibrate(const cli_call *call, const cli_probes *p, fth_err *err)
 {
     fth_options opt;
-    fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, p->free_memory(p->user), &opt, err));
+    const char *device = opt.device ? opt.device : "auto";
     opt.device = "cpu";
     opt.trace = NULL;
-    FTH_TRY(p->context(p->user, &ctx, &opt, err));
-    const fth_status s = fth_rates_measure(ctx, err);
-    const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
+    FTH_TRY(measure_on(p, &opt, err));
+    opt.device = device;
+    return strcmp(device, "cpu") == 0 ? FTH_OK : measure_on(p, &opt, err);
 }
 
 void doctor_look_rates(fth_context *ctx, doctor_report *r)

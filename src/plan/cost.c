@@ -201,15 +201,25 @@ static double step_seconds(walk *w, const fth__item *it)
 }
 
 /* On a device of its own: what its memory or its units take, and the queueing of a kernel. */
+static fth__rate_id device_rate(const fth_node *n)
+{
+    const fth_op *op = n->op;
+    const bool product = op == &fth__op_dot || op == &fth__op_dot_reduce || op == &fth__op_conv2d ||
+                         op == &fth__op_conv2d_grad_input || op == &fth__op_conv2d_grad_weight;
+    if (!product) return FTH__RATE_GPU_OPS;
+    switch (fth_dtype_size(n->in[0].dtype)) {
+    case 2: return FTH__RATE_GPU_PRODUCT_HALF;
+    case 4: return FTH__RATE_GPU_PRODUCT;
+    default: return n->in[0].dtype == FTH_C64 ? FTH__RATE_GPU_PRODUCT : FTH__RATE_GPU_PRODUCT_F64;
+    }
+}
+
 static double device_seconds(const fth_plan *p, const fth__item *it)
 {
     const fth__rates *r = p->ctx->rates;
-    const fth_op *op = p->unit[it->unit].node->op;
-    const bool product = op == &fth__op_dot || op == &fth__op_dot_reduce || op == &fth__op_conv2d ||
-                         op == &fth__op_conv2d_grad_input || op == &fth__op_conv2d_grad_weight;
+    const fth_node *n = p->unit[it->unit].node;
     const double moves = fth__rate_seconds(r, FTH__RATE_GPU_MEMORY, (double)it->moved),
-                 computes = fth__rate_seconds(
-                     r, product ? FTH__RATE_GPU_PRODUCT : FTH__RATE_GPU_OPS, it->flops);
+                 computes = fth__rate_seconds(r, device_rate(n), it->flops);
     return (computes > moves ? computes : moves) +
            1e-6 * r->of[FTH__RATE_GPU_STEP] * iterations(p, it->loop);
 }
@@ -270,7 +280,8 @@ void fth__plan_predict(fth_plan *p, uint64_t arena)
     walk w = {.p = p, .r = p->ctx->rates};
     double clock[FTH__MAX_DEPTH + 1];
     if (!p->device_memory) begin(&w);
-    p->seconds = files_seconds(p) + 1e-6 * w.r->of[FTH__RATE_RUN];
+    p->seconds =
+        files_seconds(p) + 1e-6 * w.r->of[p->device_memory ? FTH__RATE_GPU_RUN : FTH__RATE_RUN];
     for (int64_t t = 0; t < p->n_items; t++) {
         fth__item *it = &p->item[t];
         it->seconds = 0.0;

@@ -51,15 +51,26 @@ static bool file_of(const fth_context *ctx, char *path, size_t bytes)
     return n > 0 && (size_t)n < bytes;
 }
 
+void fth__rates_device(const fth_context *ctx, char *name, size_t bytes)
+{
+    fth_device_info info;
+    if (bytes > 0) name[0] = '\0';
+    if (!ctx->gpu) return;
+    ctx->backend->device->get_info(ctx->gpu, &info);
+    fth__str_copy(name, bytes, info.name);
+}
+
 static bool is_rate(double v)
 {
     return v > 1e-9 && v < 1e9; /* and no NaN */
 }
 
 /* What stands in the file is taken as a whole or not at all; "why" is empty when it is taken. */
-static void take_file(fth__rates *r, const fth_json_value *v, const char *cpu, fth__text *why)
+static void take_file(fth__rates *r, const fth_context *ctx, const fth_json_value *v,
+                      const char *cpu, fth__text *why)
 {
     double of[FTH__RATE_COUNT];
+    char device[sizeof r->device];
     const char *theirs = fth_json_get_text(v, "cpu", ""),
                *version = fth_json_get_text(v, "fathom", "");
     const int isa = (int)fth_json_get_int(v, "isa", -1);
@@ -76,8 +87,14 @@ static void take_file(fth__rates *r, const fth_json_value *v, const char *cpu, f
     }
     if (why->wanted > 0) return;
     memcpy(r->of, of, sizeof of);
-    snprintf(r->source, sizeof r->source, "measured on this CPU, %s, with %lld workers", cpu,
-             (long long)fth_json_get_int(v, "workers", 0));
+    fth__str_copy(r->device, sizeof r->device, fth_json_get_text(v, "device", ""));
+    fth__rates_device(ctx, device, sizeof device);
+    for (int i = FTH__RATE_GPU_MEMORY; ctx->gpu && i < FTH__RATE_COUNT; i++)
+        if (strcmp(device, r->device) != 0) r->of[i] = row[i].value; /* of another device */
+    const bool both = r->device[0] && (!ctx->gpu || strcmp(device, r->device) == 0);
+    snprintf(r->source, sizeof r->source, "measured on this CPU, %s, with %lld workers%s%.80s", cpu,
+             (long long)fth_json_get_int(v, "workers", 0), both ? ", and on " : "",
+             both ? r->device : "");
 }
 
 static void read_file(fth__rates *r, const fth_context *ctx, const char *cpu)
@@ -89,7 +106,7 @@ static void read_file(fth__rates *r, const fth_context *ctx, const char *cpu)
     fth__text_init(&why, reason, sizeof reason);
     if (!file_of(ctx, path, sizeof path) || access(path, F_OK) != 0) return;
     if (fth_json_load(&doc, ctx->mem, path, &err) == FTH_OK)
-        take_file(r, fth_json_root(doc), cpu, &why);
+        take_file(r, ctx, fth_json_root(doc), cpu, &why);
     else
         fth__text_add(&why, "it cannot be read: %.100s", err.text);
     fth_json_destroy(doc);
@@ -109,6 +126,7 @@ fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *
     char cpu[CPU_TEXT];
     fth__rates *r = fth__heap_alloc(ctx->mem, sizeof *r);
     if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the rates of the machine");
+    memset(r, 0, sizeof *r);
     fth__rates_built_in(r->of);
     fth__str_copy(r->source, sizeof r->source, "built in, of an AMD EPYC 9005");
     if (ctx->cache_dir[0] && fth_ranks_count(ctx->ranks) < 2) {
@@ -135,7 +153,7 @@ static void make_folders(fth_mem *mem, char *path)
 
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err)
 {
-    char path[PATH_TEXT], cpu[CPU_TEXT];
+    char path[PATH_TEXT], cpu[CPU_TEXT], device[sizeof ctx->rates->device];
     if (!file_of(ctx, path, sizeof path)) {
         const fth_status s =
             FTH_FAIL(err, FTH_E_USAGE, "there is no cache directory for measured rates");
@@ -151,6 +169,8 @@ fth_status fth__rates_save(const fth_context *ctx, const double *value, int thre
     fth_json_text(&w, "fathom", fth_version());
     fth_json_int(&w, "isa", fth_isa_level());
     fth_json_int(&w, "workers", threads);
+    fth__rates_device(ctx, device, sizeof device);
+    fth_json_text(&w, "device", ctx->gpu ? device : ctx->rates->device);
     fth_json_open(&w, "rates", '{');
     for (int i = 0; i < FTH__RATE_COUNT; i++) fth_json_real(&w, row[i].name, value[i]);
     fth_json_close(&w);

@@ -14,6 +14,7 @@ typedef enum fth__rate_id {
 
 typedef struct fth__rates {
     double of[FTH__RATE_COUNT];
+    char device[256]; /* whose rows of devices were measured; empty: built in */
     uint64_t key;     /* of the values: plans found by other rates are not recalled */
     char source[320]; /* where they come from, for people */
 } fth__rates;
@@ -24,6 +25,8 @@ fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *
 void fth__rates_built_in(double value[FTH__RATE_COUNT]);
 /* Write values measured on this CPU where fth__rates_create finds them. */
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err);
+/* The context has a device of its own. */
+void fth__rates_device(const fth_context *ctx, char *name, size_t bytes);
 
 /* Seconds for so many units of a rate in 1e9 per second. */
 static inline double fth__rate_seconds(const fth__rates *r, fth__rate_id id, double units)

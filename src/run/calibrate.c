@@ -6,11 +6,11 @@
  * worker does is timed by its own thread's clock, which stops while others have the processor. A
  * rate that cannot be measured keeps its built-in value.
  */
+#include "run/calibrate.h"
 #include "array/tensor.h"
 #include "base/clock.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
-#include "plan/rates.h"
 
 #include <fathom/ops.h>
 #include <fathom/plan.h>
@@ -321,13 +321,6 @@ static double operand_bytes(fth__rate_id id)
     return id == FTH__RATE_REDUCE || id == FTH__RATE_RANDOM || id == FTH__RATE_LOOP ? 4.0 : 0.0;
 }
 
-static void set_rate(bench *b, fth__rate_id id, double units, double seconds)
-{
-    if (!(seconds > 0.0)) return;
-    const double v = units / (1e9 * seconds);
-    if (v > 1e-3 && v < 1e6) b->rate[id] = v;
-}
-
 static fth_status measure_one(bench *b, const measure *m)
 {
     double more, less;
@@ -337,7 +330,7 @@ static fth_status measure_one(bench *b, const measure *m)
     if (m->id == FTH__RATE_CACHED) /* what it computes on the way */
         seconds -= 2.0 * 15 * N / (1e9 * b->rate[FTH__RATE_LIGHT_F32]);
     seconds -= operand_bytes(m->id) * 15 * N / (1e9 * b->rate[FTH__RATE_CACHED]);
-    set_rate(b, m->id, m->units, seconds);
+    fth__rate_set(b->rate, m->id, m->units, seconds);
     return FTH_OK;
 }
 
@@ -422,7 +415,7 @@ static fth_status measure_touch(bench *b, fth__rate_id id, int pieces)
         for (int k = 0; k < 2; k++)
             if (took[k] < least[k]) least[k] = took[k];
     }
-    set_rate(b, id, (double)(TOUCHED / pieces) * pieces, least[0] - least[1]);
+    fth__rate_set(b->rate, id, (double)(TOUCHED / pieces) * pieces, least[0] - least[1]);
     return FTH_OK;
 }
 
@@ -448,28 +441,32 @@ static fth_status measure_file(bench *b)
             const double took = fth__clock_seconds() - t0;
             if (took < least[k]) least[k] = took;
         }
-    if (s == FTH_OK && bad == 0) set_rate(b, FTH__RATE_FILE, 2.0 * FILED, least[0] + least[1]);
+    if (s == FTH_OK && bad == 0)
+        fth__rate_set(b->rate, FTH__RATE_FILE, 2.0 * FILED, least[0] + least[1]);
     if (data) (void)fth_mem_release(mem, data, NULL);
     (void)close(fd);
     return s;
 }
 
+static fth_status measure_processors(bench *b)
+{
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
+        FTH_TRY(measure_one(b, &measures[i]));
+    FTH_TRY(measure_cache(b));
+    FTH_TRY(measure_calls(b));
+    FTH_TRY(measure_file(b));
+    FTH_TRY(measure_touch(b, FTH__RATE_TOUCH, 1));
+    return b->ctx->threads > 1 ? measure_touch(b, FTH__RATE_TOUCH_ALL, 2 * b->ctx->threads)
+                               : FTH_OK;
+}
+
+/* The other part of the table stays as the context has it. */
 fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
 {
     fth_err own = {0};
     bench b = {.ctx = ctx, .err = err ? err : &own};
     FTH_TRY(fth__object_check(&ctx->object, "this measures", b.err));
-    if (ctx->gpu)
-        return FTH_FAIL(b.err, FTH_E_USAGE,
-                        "rates are measured on the CPU, and this context is on "
-                        "a device");
-    fth__rates_built_in(b.rate);
-    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
-        FTH_TRY(measure_one(&b, &measures[i]));
-    FTH_TRY(measure_cache(&b));
-    FTH_TRY(measure_calls(&b));
-    FTH_TRY(measure_file(&b));
-    FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH, 1));
-    if (ctx->threads > 1) FTH_TRY(measure_touch(&b, FTH__RATE_TOUCH_ALL, 2 * ctx->threads));
+    memcpy(b.rate, ctx->rates->of, sizeof b.rate);
+    FTH_TRY(ctx->gpu ? fth__rates_measure_device(ctx, b.rate, b.err) : measure_processors(&b));
     return fth__rates_save(ctx, b.rate, ctx->threads, b.err);
 }

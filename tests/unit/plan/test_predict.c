@@ -3,6 +3,7 @@
  *
  * How near they are is measured by fathom-bench --predict; here, what must hold on any machine.
  */
+#include "testing/engine/host_device.h"
 #include "testing/engine/op_harness.h"
 
 #include "plan/plan.h"
@@ -108,6 +109,74 @@ TEST(more_workers_take_less_time_and_pieces_cost)
     context_free(two);
 }
 
+static fth_val sorted(fth_val x)
+{
+    return fth_sort(x, "j", false);
+}
+static fth_val ordered(fth_val x)
+{
+    return fth_out(fth_sort(x, "j", false), 1);
+}
+static fth_val gathered(fth_val x)
+{
+    fth_axis(x.graph, "k", fth_axis_size(x.graph, "i"));
+    const fth_val index = fth_cast(fth_index(x.graph, "k"), FTH_I64);
+    return fth_sort(fth_gather(x, "i", index), "j", false); /* no program reads the rows */
+}
+static fth_val summed(fth_val x)
+{
+    return fth_sum(x, "j");
+}
+static fth_val summed_taps(fth_val x)
+{
+    fth_axis(x.graph, "tap", 2);
+    return fth_sum(fth_window(x, "j", 0, "tap", FTH_BORDER_CLAMP), "tap");
+}
+static fth_val times_vector(fth_val x)
+{
+    return fth_dot(x, fth_sum(fth_mul(x, x), "i"), "j");
+}
+static fth_val normal(fth_val x)
+{
+    const fth_val zero = fth_const_i64(x.graph, FTH_I64, 0);
+    return fth_mul(x, fth_normal(FTH_F32, "i j", zero, zero, 1));
+}
+static fth_val uniform(fth_val x)
+{
+    const fth_val zero = fth_const_i64(x.graph, FTH_I64, 0);
+    return fth_mul(x, fth_uniform(FTH_F32, "i j", zero, zero, 1));
+}
+
+/* What each kernel does for an element, in any machine's time. */
+TEST(kernels_along_lines_are_told_apart)
+{
+    char folder[] = "/tmp/fathom-rates-XXXXXX", command[64];
+    double value[FTH__RATE_COUNT];
+    fth_err err = {0};
+    IS_TRUE(mkdtemp(folder) != NULL);
+    fth_context *ctx = context(1, folder);
+    fth__rates_built_in(value);
+    value[FTH__RATE_FILE] = 1e6; /* what is read and written takes no time */
+    OKE(fth__rates_save(ctx, value, 1, &err), &err);
+    context_free(ctx);
+    ctx = context(1, folder);
+#define SECONDS(make, i, j) predicted(ctx, make, i, j, NULL).seconds
+    /* positions cost more than values, long lines more than short ones, but no leap between */
+    IS_TRUE(SECONDS(ordered, 4096, 64) > 1.5 * SECONDS(sorted, 4096, 64));
+    IS_TRUE(SECONDS(sorted, 512, 512) < 1.5 * SECONDS(sorted, 1024, 256));
+    IS_TRUE(SECONDS(sorted, 64, 4096) > SECONDS(sorted, 1024, 256));
+    /* a row of one element costs nearly as much as one of ten */
+    IS_TRUE(SECONDS(gathered, 1 << 18, 1) - SECONDS(sorted, 1 << 18, 1) >
+            4.0 * (SECONDS(gathered, 1 << 14, 16) - SECONDS(sorted, 1 << 14, 16)));
+    IS_TRUE(SECONDS(summed_taps, 512, 512) > 4.0 * SECONDS(summed, 512, 512));
+    /* short rows of a matrix cost their beginning */
+    IS_TRUE(SECONDS(times_vector, 1 << 16, 16) > 2.0 * SECONDS(times_vector, 1 << 10, 1 << 10));
+    IS_TRUE(SECONDS(normal, 512, 512) > 1.7 * SECONDS(uniform, 512, 512));
+    context_free(ctx);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    EQ_I64(system(command), 0);
+}
+
 /* ---- the file of measured rates ---- */
 
 static void write_rates(const char *folder, const char *text)
@@ -162,6 +231,69 @@ TEST(measured_rates_are_found_again_and_only_on_their_cpu)
     }
     snprintf(path, sizeof path, "rm -r %s", folder);
     EQ_I64(system(path), 0);
+}
+
+static fth_context *context_on_device(const char *cache)
+{
+    fth_options opt;
+    fth_context *ctx;
+    fth_err err = {0};
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    opt.cache_dir = cache;
+    opt.mem.budget_bytes = (uint64_t)256 << 20;
+    opt.device_memory_bytes = (uint64_t)8 << 20; /* matrices of 256 rows: a second or so */
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    return ctx;
+}
+
+TEST(rates_of_a_device_are_measured_beside_those_of_the_processors)
+{
+    static const char *const rows[] = {"gpu_memory",      "gpu_ops",          "gpu_product",
+                                       "gpu_product_f64", "gpu_product_half", "gpu_copy",
+                                       "gpu_run",         "gpu_step"};
+    char folder[] = "/tmp/fathom-rates-XXXXXX", command[64], text[4096], path[64];
+    double built_in[8];
+    fth_err err = {0};
+    IS_TRUE(mkdtemp(folder) != NULL);
+    fth_context *ctx = context(1, folder);
+    double value[FTH__RATE_COUNT];
+    fth__rates_built_in(value);
+    value[FTH__RATE_EXP_F32] = 3.0;
+    OKE(fth__rates_save(ctx, value, 1, &err), &err);
+    for (int i = 0; i < 8; i++) built_in[i] = rate_named(ctx, rows[i]);
+    context_free(ctx);
+
+    ctx = context_on_device(folder);
+    OKE(fth_rates_measure(ctx, &err), &err);
+    context_free(ctx);
+    ctx = context_on_device(folder);
+    HAS(fth_context_rates(ctx), "and on ");
+    IS_TRUE(rate_named(ctx, "exp_f32") == 3.0);
+    int changed = 0; /* small differences of times may be lost */
+    for (int i = 0; i < 8; i++) changed += rate_named(ctx, rows[i]) != built_in[i];
+    IS_TRUE(changed >= 4);
+    IS_TRUE(rate_named(ctx, "gpu_run") != built_in[6]);
+    context_free(ctx);
+
+    /* measured on another device: those rows are the built-in ones */
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    FILE *f = fopen(path, "r");
+    IS_TRUE(f != NULL);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    char *name = strstr(text, "\"device\": \"");
+    IS_TRUE(name != NULL);
+    name[strlen("\"device\": \"")] ^= 1;
+    write_rates(folder, text);
+    ctx = context_on_device(folder);
+    for (int i = 0; i < 8; i++) IS_TRUE(rate_named(ctx, rows[i]) == built_in[i]);
+    IS_TRUE(rate_named(ctx, "exp_f32") == 3.0);
+    context_free(ctx);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    EQ_I64(system(command), 0);
 }
 
 TEST(without_a_cache_directory_nothing_is_written)
