@@ -25,7 +25,7 @@ double bench_now(const bench *b, int threads)
 
 void bench_note(const bench *b, const char *fmt, ...)
 {
-    if (bench_predicting()) return; /* of peers, which are not asked */
+    if (bench_predicting() && !b->device) return; /* of peers, which are not asked */
     va_list args;
     va_start(args, fmt);
     FILE *f = b->json ? stderr : stdout;

@@ -532,7 +532,12 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int par
     fth_plan *p = m->p;
     int pass = 0;
     FTH_ASSERT(depth < FTH__MAX_DEPTH && depth == path_depth(p, parent) && s->grid >= 1);
-    for (int64_t i = 0; i < p->n_loops; i++) pass += p->loop[i].parent == parent;
+    /* one more than the latest beside it, behind which are only loops inside that one */
+    for (int64_t i = p->n_loops - 1; i > parent; i--) {
+        if (p->loop[i].parent != parent) continue;
+        pass = p->loop[i].pass + 1;
+        break;
+    }
     FTH_TRY(fth__grow(p->mem, &p->loop, &p->cap_loops, p->n_loops + 1, err));
     fth__sweep *l = &p->loop[p->n_loops];
     *l = (fth__sweep){
