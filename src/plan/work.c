@@ -134,7 +134,8 @@ static double tail_seconds(const fth__rates *r, const fth__program *pr)
                                                               : pr->n_instr > 0 ? 6.0
                                                                                 : bytes / 4.0;
         return fth__rate_seconds(r, FTH__RATE_LIGHT_F32, fth__is_wide(t) ? 1.5 * ops : ops) +
-               fth__rate_seconds(r, FTH__RATE_LOOP, taps ? 0.0 : 2.0 / (double)pr->size[k]);
+               fth__rate_seconds(r, FTH__RATE_LOOP,
+                                 taps ? 0.0 : (extreme ? 0.6 : 2.0) / (double)pr->size[k]);
     }
     return fth__rate_seconds(r, FTH__RATE_REDUCE, reduced_units(pr));
 }
