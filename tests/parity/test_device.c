@@ -567,6 +567,7 @@ TEST(each_elementwise_operation)
             const char *one = check("map", make_ew, (fth_dtype)t, op % 3);
             printf(" %s %-5s", fth_dtype_name((fth_dtype)t), one[0] ? one : "-");
             fflush(stdout);
+            IS_TRUE(strcmp(one, "none") != 0); /* the dtypes of the CPU */
         }
         printf("\n");
     }
