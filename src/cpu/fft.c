@@ -74,6 +74,19 @@ static uint64_t scratch(const fth_call *call)
     return (uint64_t)bytes;
 }
 
+/* Bytes of both sides that no cache holds as a rule. */
+enum { FAR = 16 << 20 };
+
+static int64_t tile_bytes(const fth_node *node, const fth_tile *in, const fth_tile *out)
+{
+    int64_t from = fth_dtype_size(node->in[0].dtype), to = fth_dtype_size(node->out[0].dtype);
+    for (int d = 0; d < node->in[0].n_axes; d++) {
+        from *= in->extent[d];
+        to *= out->extent[d];
+    }
+    return from + to;
+}
+
 static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__fft_axis *axis, int i,
                       double divide, char *memory)
 {
@@ -91,6 +104,7 @@ static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__ff
                             r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32),
                             memory);
     memory += round64((int64_t)fth__fft_transform_bytes(kind, n, r));
+    p->transform[0].far = tile_bytes(node, &call->in[0], &call->out[0]) > FAR;
     for (int w = 1; w < workers(call); w++) {
         p->transform[w] = p->transform[0];
         fth__fft_transform_move(&p->transform[w], memory);

@@ -46,6 +46,7 @@ typedef struct fth__fft_rows {
     int64_t rows;      /* at most as many as there are lanes */
     fth__fft_point point;
     bool swapped; /* real and imaginary parts are exchanged: an inverse */
+    bool far;     /* they are in memory rather than in a cache: the next rows are fetched ahead */
 } fth__fft_rows;
 
 /* What the passes left, and how to write it. */

@@ -201,16 +201,17 @@ static void load_any(real *buffer, const fth__fft_rows *from, int64_t points)
 }
 
 /* Rows whose numbers follow each other, two for each point. */
-static void load_rows(real *buffer, const real *data, int64_t row, int64_t rows, int64_t points,
-                      bool swapped)
+static void load_rows(real *buffer, const fth__fft_rows *from, int64_t row, int64_t points)
 {
+    const real *data = from->data;
+    const int64_t rows = from->rows;
+    const bool swapped = from->swapped;
     const int64_t numbers = 2 * points, whole = numbers / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES) {
         vr r[LANES];
-        for (int k = 0; k < LANES; k++) {
+        for (int k = 0; k < LANES && from->far; k++)
             __builtin_prefetch(data + (k + LANES) * row + i);
-            r[k] = k < rows ? v_load(data + k * row + i) : v_set(0);
-        }
+        for (int k = 0; k < LANES; k++) r[k] = k < rows ? v_load(data + k * row + i) : v_set(0);
         transpose(r);
         for (int k = 0; k < LANES; k++) v_store(buffer + ((i + k) ^ swapped) * LANES, r[k]);
     }
@@ -240,8 +241,8 @@ static void load(void *buffer, const fth__fft_rows *from, int64_t points)
     if (from->rows == LANES && from->row == 1)
         load_columns(buffer, from, points);
     else if (from->step == 1 && from->point != FTH__FFT_REAL && LANES > 1)
-        load_rows(buffer, from->data, from->point == FTH__FFT_COMPLEX ? 2 * from->row : from->row,
-                  from->rows, points, from->swapped);
+        load_rows(buffer, from, from->point == FTH__FFT_COMPLEX ? 2 * from->row : from->row,
+                  points);
     else
         load_any(buffer, from, points);
 }
@@ -286,11 +287,10 @@ static void store_rows(const fth__fft_rows *to, const fth__fft_result *result, i
             r[2 * k + 1] = to->swapped ? v.re : v.im;
         }
         transpose(r);
+        for (int k = 0; k < LANES && to->far; k++)
+            __builtin_prefetch(data + (k + LANES) * row + 2 * j, 1);
         for (int k = 0; k < LANES; k++)
-            if (k < to->rows) {
-                __builtin_prefetch(data + (k + LANES) * row + 2 * j, 1);
-                v_store(data + k * row + 2 * j, r[k]);
-            }
+            if (k < to->rows) v_store(data + k * row + 2 * j, r[k]);
     }
     for (int64_t j = whole; j < result->points; j++) {
         real part[2][LANES];

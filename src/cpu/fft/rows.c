@@ -153,9 +153,9 @@ static void steps_run(const fth__fft_steps *s, const fth__fft_loops *loops, int6
     } cast = {from}; /* rows are one type for both directions; this one is only read */
     for (int64_t j = 0; j < b; j += lanes) {
         const int64_t rows = b - j < lanes ? b - j : lanes;
-        const fth__fft_rows in = {cast.out + j * number, 1, b, rows, FTH__FFT_COMPLEX, swap_in},
-                            out = {
-                                (char *)s->work + j * number, 1, b, rows, FTH__FFT_COMPLEX, false};
+        const fth__fft_rows
+            in = {cast.out + j * number, 1, b, rows, FTH__FFT_COMPLEX, .swapped = swap_in},
+            out = {(char *)s->work + j * number, 1, b, rows, FTH__FFT_COMPLEX, .swapped = false};
         const fth__fft_result r = {s->buffer, s->columns.at, a, 1.0,
                                    (const char *)s->turns + j * a * number};
         loops->load(s->buffer, &in, a);
@@ -164,13 +164,9 @@ static void steps_run(const fth__fft_steps *s, const fth__fft_loops *loops, int6
     }
     for (int64_t k = 0; k < a; k += lanes) {
         const int64_t rows = a - k < lanes ? a - k : lanes;
-        const fth__fft_rows in = {(char *)s->work + k * b * number,
-                                  b,
-                                  1,
-                                  rows,
-                                  FTH__FFT_COMPLEX,
-                                  false},
-                            out = {(char *)to + k * number, 1, a, rows, FTH__FFT_COMPLEX, swap_out};
+        const fth__fft_rows
+            in = {(char *)s->work + k * b * number, b, 1, rows, FTH__FFT_COMPLEX, .swapped = false},
+            out = {(char *)to + k * number, 1, a, rows, FTH__FFT_COMPLEX, .swapped = swap_out};
         const fth__fft_result r = {s->buffer, s->rows.at, b, scale, NULL};
         loops->load(s->buffer, &in, b);
         loops->run(&s->rows, s->buffer);
@@ -461,8 +457,10 @@ static void run_rows_64(const fth__fft_transform *t, const fth__fft_span *from,
 {
     const bool swapped = is_inverse(t->kind);
     t->loops->rows_64(
-        t->row_turns, &(fth__fft_rows){from->data, from->row, 1, rows, FTH__FFT_COMPLEX, swapped},
-        &(fth__fft_rows){to->data, to->row, 1, rows, FTH__FFT_COMPLEX, swapped}, t->scale);
+        t->row_turns,
+        &(fth__fft_rows){from->data, from->row, 1, rows, FTH__FFT_COMPLEX, .swapped = swapped},
+        &(fth__fft_rows){to->data, to->row, 1, rows, FTH__FFT_COMPLEX, .swapped = swapped},
+        t->scale);
 }
 
 void fth__fft_transform_run(const fth__fft_transform *t, const fth__fft_span *from,
@@ -485,11 +483,11 @@ void fth__fft_transform_run(const fth__fft_transform *t, const fth__fft_span *fr
                                  from->step},
                             b = {(char *)to->data + r * to->row * out_size, to->row, to->step};
         if (t->way == FTH__FFT_BY_LANES)
-            run_lanes(
-                t,
-                &(fth__fft_rows){a.data, a.row, a.step, some, point_of(t, real_in),
-                                 inverse && !(real_out && paired)},
-                &(fth__fft_rows){b.data, b.row, b.step, some, point_of(t, real_out), inverse});
+            run_lanes(t,
+                      &(fth__fft_rows){a.data, a.row, a.step, some, point_of(t, real_in),
+                                       inverse && !(real_out && paired), t->far},
+                      &(fth__fft_rows){b.data, b.row, b.step, some, point_of(t, real_out), inverse,
+                                       t->far});
         else if (is_direct(t, from, to))
             run_complex(t, a.data, b.data, inverse, inverse);
         else

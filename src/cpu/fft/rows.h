@@ -31,6 +31,7 @@ typedef struct fth__fft_transform {
     int64_t points, complex; /* of the transform; of the complex one */
     int64_t size;            /* bytes of a real number */
     double scale;
+    bool far; /* what is read and written lies in memory: set by who knows how much that is */
     enum { FTH__FFT_BY_LANES, FTH__FFT_BY_STEPS, FTH__FFT_BY_CHIRP } way;
     fth__fft_plan plan;       /* lanes */
     fth__fft_steps steps;     /* steps, chirp */
