@@ -22,9 +22,11 @@ typedef enum lie {
     SMALL_SCRATCH,
     GREEDY_SCRATCH,
     LEAVES_ONE,
+    NAN_OF_PLACE,
     ADDS_UP,
     TRUSTS_SCRATCH,
     OTHER_SHAPE,
+    FEWER_OUTPUTS,
     CHANGES_INPUT,
     NEEDS_FIRST,
     COUNTS_CALLS,
@@ -40,6 +42,8 @@ typedef enum lie {
     WRONG_BAR,
     NO_BAR,
     OTHER_RELATION,
+    OTHER_DIVISOR,
+    NEGATIVE_FLOPS,
     CHANGES_ATTR,
     /* total and running */
     NO_START,
@@ -49,6 +53,8 @@ typedef enum lie {
     COARSE_BLOCKS,
     MEAN_OF_PIECE,
     OTHER_STATE,
+    OTHER_GRID,
+    LOOKS_AT_OUTPUTS,
     JOINS_TWICE,
     OFF_THE_GRID,
     NO_FINISH,
@@ -71,6 +77,7 @@ static fth_status second_infer(fth_node *node, fth_err *err)
     node->n_out = tells(node, UPDATES) || tells(node, IN_PLACE) ? 1 : 2;
     node->out[1] = node->out[0];
     if (tells(node, OTHER_SHAPE) && calls++ % 2) node->out[1].dtype = FTH_F64;
+    if (tells(node, FEWER_OUTPUTS) && calls++ % 2) node->n_out = 1;
     return FTH_OK;
 }
 
@@ -83,6 +90,7 @@ static void second_relation(const fth_node *node, int in, int dim, fth_relation 
             (fth_relation){.along = FTH_HALO, .out_dim = 1, .mul = 1, .div = 1, .lo = 1, .hi = 1};
     if (dim == 1 && tells(node, SHORT_HALO)) out->hi = 0;
     if (dim == 1 && tells(node, OTHER_RELATION) && calls++ % 2) out->lo = 2;
+    if (dim == 1 && tells(node, OTHER_DIVISOR) && calls++ % 2) out->div = 2;
 }
 
 static uint64_t second_scratch(const fth_call *call)
@@ -94,6 +102,7 @@ static uint64_t second_scratch(const fth_call *call)
 
 static double second_flops(const fth_call *call)
 {
+    if (tells(call->node, NEGATIVE_FLOPS)) return -1.0;
     return tells(call->node, ENDLESS_FLOPS) ? (double)NAN : 3.0 * (double)call->out[0].extent[1];
 }
 
@@ -136,6 +145,8 @@ static void put_row(const fth_call *c, int k, int64_t y, const float *made)
         const float v = (float)(k + 1) * made[x];
         to[x * t->stride[1]] = tells(c->node, ADDS_UP) ? v + to[x * t->stride[1]] : v;
     }
+    const uint32_t bits = 0x7fc00000u | (uint32_t)t->origin[0]; /* a NaN, and where the tile is */
+    if (tells(c->node, NAN_OF_PLACE) && t->origin[1] == 0 && n > 0) memcpy(to, &bits, sizeof bits);
     if (tells(c->node, PAST_TILE) && n > 0) to[n * t->stride[1]] = 1.0f;
 }
 
@@ -269,6 +280,7 @@ static void total_relation(const fth_node *node, int in, int dim, fth_relation *
 static int64_t total_grid(const fth_node *node, int in, int dim)
 {
     if (runs(node) || in < 0 || dim != 1) return 1;
+    if (tells(node, OTHER_GRID) && calls++ % 2) return 2 * BLOCK;
     return tells(node, COARSE_BLOCKS) ? BLOCK / 2 : BLOCK;
 }
 
@@ -361,6 +373,7 @@ static void total_add(const fth_partial *into, const fth_partial *from)
         a->block = 0.0f;
         a->n = 0;
         float *most = (float *)into->state[1] + y;
+        if (tells(n, LOOKS_AT_OUTPUTS) && from->out[0]) a->sum = -1.0f;
         const float other = ((const float *)from->state[1])[y];
         if (other > *most) *most = other;
     }
@@ -392,6 +405,7 @@ const lie_row lie_list[] = {
     {"second may fail", "y x", &second_may_fail, HONEST, NULL},
     {"total", "y x", &total, HONEST, NULL},
     {"running", "y x", &running, HONEST, NULL},
+    {"looks at outputs", "y x", &total, LOOKS_AT_OUTPUTS, NULL}, /* which a rank does not keep */
     {"short halo", "y x", &second, SHORT_HALO, "reads outside of the part that relation asks for"},
     {"says SAME", "y x", &second, SAYS_SAME, "when cut, axis 'x' at"},
     {"local border", "y x", &second, LOCAL_BORDER, "when cut, axis 'x' at"},
@@ -401,9 +415,11 @@ const lie_row lie_list[] = {
     {"small scratch", "y x", &second, SMALL_SCRATCH, "it writes behind the 144 bytes"},
     {"greedy scratch", "y x", &second, GREEDY_SCRATCH, "when asked again for the same call"},
     {"leaves one", "y x", &second, LEAVES_ONE, "it does not write element [y=0 x=36] of output 0"},
+    {"another NaN", "y x", &second, NAN_OF_PLACE, ", expected 0x7fc00000"},
     {"adds up", "y x", &second, ADDS_UP, "when outputs, state and workspace held other garbage"},
     {"trusts scratch", "y x", &second, TRUSTS_SCRATCH, "held other garbage before"},
     {"other shape", "y x", &second, OTHER_SHAPE, "infer gives other outputs when asked again"},
+    {"fewer outputs", "y x", &second, FEWER_OUTPUTS, "infer gives other outputs when asked again"},
     {"changes input", "y x", &second, CHANGES_INPUT, "it changes its input 0"},
     {"needs the first", "y x", &second, NEEDS_FIRST, "output 1 differs when it alone is wanted"},
     {"counts calls", "y x", &second, COUNTS_CALLS, "output 0 differs"},
@@ -415,10 +431,12 @@ const lie_row lie_list[] = {
     {"fails silently", "y x", &second, FAILS_SILENTLY, "failed without a message"},
     {"fails outside", "y x", &second_may_fail, FAILS_OUTSIDE, "it writes outside the tile"},
     {"endless flops", "y x", &second, ENDLESS_FLOPS, "flops gives nan"},
+    {"negative flops", "y x", &second, NEGATIVE_FLOPS, "flops gives -1"},
     {"wrong slope", "y x", &second, WRONG_SLOPE, "its vjp gives element"},
     {"wrong bar", "y x", &second, WRONG_BAR, "a cotangent f32 [x=37]"},
     {"no bar", "y x", &second, NO_BAR, "its vjp fails: not today"},
     {"other relation", "y x", &second, OTHER_RELATION, "relation says something else of axis 'x'"},
+    {"other divisor", "y x", &second, OTHER_DIVISOR, "relation says something else of axis 'x'"},
     {"changes its attributes", "y x", &second, CHANGES_ATTR, "it changes its attributes"},
     {"no start", "y x", &total, NO_START, "held other garbage before"},
     {"starts with data", "y x", &total, START_WITH_DATA, "when cut, "},
@@ -428,6 +446,7 @@ const lie_row lie_list[] = {
     {"coarse blocks", "y x", &total, COARSE_BLOCKS, "when cut, axis 'x' at"},
     {"mean of a piece", "y x", &total, MEAN_OF_PIECE, "output 0 differs when cut, axis 'x' at"},
     {"other state", "y x", &total, OTHER_STATE, "state says something else of output"},
+    {"other grid", "y x", &total, OTHER_GRID, "grid says something else of axis 'x'"},
     {"joins twice", "y x", &total, JOINS_TWICE, "when parts of 8 elements of axis 'x' are joined"},
     {"joins off the grid", "y x", &total, OFF_THE_GRID,
      "joins parts of 12 elements of axis 'x', which is cut every 8"},

@@ -155,6 +155,56 @@ TEST(gather_and_scatter_add)
     check(FTH_C128, "a=2 row=4 i=3 j=2", "j i a", build_scatter);
 }
 
+static fth_val build_set(fth_val v)
+{
+    return fth_scatter(FTH_SCATTER_SET, v, "j i", t_input(v.graph, "n", FTH_I32, "i j", rows),
+                       "row", 0.25);
+}
+static fth_val build_least(fth_val v)
+{
+    return fth_scatter(FTH_SCATTER_MIN, v, "j i", t_input(v.graph, "n", FTH_I32, "i j", rows),
+                       "row", 9.0);
+}
+static fth_val build_most(fth_val v)
+{
+    return fth_scatter(FTH_SCATTER_MAX, v, "i j", t_input(v.graph, "n", FTH_I32, "i j", rows),
+                       "row", -9.0);
+}
+TEST(scatter_of_two_axes)
+{
+    check(FTH_F64, "a=2 row=5 i=3 j=2", "a i j", build_set);
+    check(FTH_F64, "a=2 row=5 i=3 j=2", "a i j", build_least);
+    check(FTH_F64, "a=2 row=5 i=3 j=2", "j a i", build_most);
+}
+
+/* Of rows that are equally good the first in the order of the named axes gets all of it. */
+TEST(scatter_of_equal_rows)
+{
+    static const struct {
+        fth_scatter_how how;
+        const char *from;
+        double want[6]; /* [i=3 j=2] */
+    } row[] = {
+        {FTH_SCATTER_SET, "i j", {0, 0, 0, 0, 0, 1}}, {FTH_SCATTER_SET, "j i", {0, 0, 0, 0, 0, 1}},
+        {FTH_SCATTER_MAX, "i j", {0, 1, 0, 0, 0, 0}}, {FTH_SCATTER_MAX, "j i", {0, 0, 1, 0, 0, 0}},
+        {FTH_SCATTER_MIN, "i j", {1, 0, 0, 0, 0, 0}}, {FTH_SCATTER_MIN, "j i", {1, 0, 0, 0, 0, 0}}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        fth_graph *g = t_graph("i=3 j=2 row=2");
+        const double x[6] = {1, 7, 7, 1, 1, 7};
+        const int32_t zero[6] = {0};
+        const fth_val v = t_input(g, "x", FTH_F64, "i j", x);
+        const fth_val out =
+            fth_scatter(row[k].how, v, row[k].from, t_input(g, "n", FTH_I32, "i j", zero), "row",
+                        row[k].how == FTH_SCATTER_MIN ? 9.0 : -9.0);
+        fth_val slope = {0};
+        double got[6];
+        OK(fth_grad(fth_sum(out, "row"), 1, &v, &slope));
+        t_eval(slope, got);
+        for (int i = 0; i < 6; i++) EQ_F64(got[i], row[k].want[i]);
+        t_graph_free(g);
+    }
+}
+
 static const uint8_t mask[5] = {1, 0, 0, 1, 1};
 static fth_val build_compact(fth_val v)
 {

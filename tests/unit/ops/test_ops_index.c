@@ -166,6 +166,11 @@ TEST(gather_refusals)
                                    t_input(g, "n", FTH_I64, "i", NULL))));
     REFUSED(g, FTH_E_AXIS_MISSING, "no axis 'i'");
     t_graph_free(g);
+    g = t_graph("a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1");
+    const fth_val full = t_input(g, "x", FTH_F32, "a b c d e f g h", NULL);
+    IS_TRUE(!fth_val_ok(fth_gather(full, "c", t_input(g, "n", FTH_I64, "i j", NULL))));
+    REFUSED(g, FTH_E_AXIS_LIMIT, "would have 9 axes, at most 8");
+    t_graph_free(g);
 }
 
 TEST(scatter_add_of_every_dtype)

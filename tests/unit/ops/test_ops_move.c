@@ -138,6 +138,37 @@ TEST(pad_of_an_empty_axis_is_all_padding)
     t_graph_free(g);
 }
 
+/* A product skips the half of a triangle that is known to be zero. What moves or fills that half
+ * forgets it, also where that is done along another axis; what moves whole triangles does not. */
+TEST(triangles_that_are_moved)
+{
+    fth_graph *g = t_graph("b=2 r=4 c=4 few=3 t=2 more=5 s=4 f=4 twice=4");
+    t_random r = t_random_make(17);
+    const fth_val v = fth_mark(t_noise(g, "x", FTH_F64, "b r c", &r), FTH_LOWER, "r", "c"),
+                  sorted = t_input(g, "sorted", FTH_F64, "s", NULL);
+    const struct {
+        fth_val v;
+        fth_triangle mark;
+    } row[] = {{v, FTH_LOWER},
+               {fth_pad(v, "b", 1, "few", 1.0), FTH_FULL},
+               {fth_pad(v, "r", 1, "more", 0.0), FTH_FULL},
+               {fth_window(v, "r", 1, "t", FTH_BORDER_ZERO), FTH_FULL},
+               {fth_window(v, "c", 1, "t", FTH_BORDER_ZERO), FTH_FULL},
+               {fth_flip(v, "r"), FTH_FULL},
+               {fth_flip(v, "c"), FTH_FULL},
+               {fth_flip(v, "b"), FTH_LOWER},
+               {fth_slice(v, "r", 1, "few"), FTH_FULL},
+               {fth_slice(v, "b", 0, "t"), FTH_LOWER},
+               {fth_upsample(v, "b", 2, "twice"), FTH_LOWER},
+               {fth_searchsorted(sorted, "s", v, false), FTH_FULL},
+               {fth_fft(fth_cast(v, FTH_C128), "r", "f"), FTH_FULL}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        MADE(row[i].v);
+        EQ_I64(fth__val_desc(row[i].v)->triangle, row[i].mark);
+    }
+    t_graph_free(g);
+}
+
 TEST(slice_and_pad_refusals)
 {
     fth_graph *g = t_graph("y=11 part=4");

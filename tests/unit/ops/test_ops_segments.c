@@ -101,6 +101,11 @@ TEST(searchsorted_of_its_own_axis_and_of_one_number)
     IS_TRUE(!fth_val_ok(fth_searchsorted(s, "y", fth_const(g, FTH_F32, 2.0), true)));
     REFUSED(g, FTH_E_DTYPE, "should have one dtype");
     t_graph_free(g);
+    g = t_graph("y=5"); /* of one size, and not of one order */
+    IS_TRUE(!fth_val_ok(fth_searchsorted(t_input(g, "s", FTH_I64, "y", NULL), "y",
+                                         fth_const(g, FTH_F64, 2.0), true)));
+    REFUSED(g, FTH_E_DTYPE, "should have one dtype");
+    t_graph_free(g);
     g = t_graph("y=6 b=2");
     IS_TRUE(!fth_val_ok(fth_searchsorted(t_input(g, "s", FTH_F32, "b y", NULL), "y",
                                          t_input(g, "v", FTH_F32, "y", NULL), false)));
@@ -180,6 +185,10 @@ TEST(quantile_refusals)
     g = t_graph("y=4");
     IS_TRUE(!fth_val_ok(fth_median(t_input(g, "x", FTH_C64, "y", NULL), "y")));
     REFUSED(g, FTH_E_DTYPE_OP, "c64");
+    t_graph_free(g);
+    g = t_graph("y=4");
+    IS_TRUE(!fth_val_ok(fth_median(t_input(g, "x", FTH_BOOL, "y", NULL), "y")));
+    REFUSED(g, FTH_E_DTYPE_OP, "the value is bool");
     t_graph_free(g);
 }
 
@@ -350,6 +359,83 @@ TEST(scatter_sets_the_last_or_keeps_the_best)
         try_scatter(t, FTH_SCATTER_MIN, 1, 1);
         try_scatter(t, FTH_SCATTER_MAX, -HUGE_VAL, t_lowest(t));
         if (real) try_scatter(t, FTH_SCATTER_MIN, (double)NAN, (double)NAN);
+    }
+}
+
+/* A fill that a dtype has not is the nearest that it has. */
+TEST(scatter_fills_with_what_the_dtype_has)
+{
+    static const struct {
+        fth_dtype t;
+        double fill;
+        int64_t want;
+    } row[] = {{FTH_U8, -5.0, 0},
+               {FTH_U8, 300.0, 255},
+               {FTH_I8, -300.0, -128},
+               {FTH_I16, 4e4, 32767},
+               {FTH_U32, -1.0, 0},
+               {FTH_I64, 0x1p63, INT64_MAX},
+               {FTH_I64, -0x1p63, INT64_MIN},
+               {FTH_BOOL, 7.0, 1}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        fth_graph *g = t_graph("i=2 into=3");
+        const int64_t index[2] = {1, 1};
+        const char x[16] = {0};
+        const fth_val n = t_input(g, "n", FTH_I64, "i", index),
+                      out = fth_scatter(FTH_SCATTER_SET, t_input(g, "x", row[k].t, "i", x), "i", n,
+                                        "into", row[k].fill);
+        int64_t got[3];
+        t_eval(fth_cast(out, FTH_I64), got);
+        EQ_I64(got[0], row[k].want);
+        EQ_I64(got[1], 0);
+        EQ_I64(got[2], row[k].want);
+        t_graph_free(g);
+    }
+}
+
+/* What moves keeps its bits; of what a minimum or maximum gives there is one NaN. */
+TEST(scatter_has_one_nan_or_the_bits_that_moved)
+{
+    uint64_t bits[3] = {UINT64_C(0xfff8000000000123), UINT64_C(0x3ff0000000000000),
+                        UINT64_C(0x7ff800000000abcd)};
+    const int64_t index[3] = {0, 1, 2};
+    for (int how = FTH_SCATTER_SET; how <= FTH_SCATTER_MAX; how++) {
+        fth_graph *g = t_graph("i=3 into=3");
+        const fth_val v = t_input(g, "x", FTH_F64, "i", bits),
+                      n = t_input(g, "n", FTH_I64, "i", index);
+        uint64_t got[3];
+        t_eval(
+            fth_scatter((fth_scatter_how)how, v, "i", n, "into", how == FTH_SCATTER_MIN ? 9 : -9),
+            got);
+        for (int i = 0; i < 3; i++)
+            EQ_I64((int64_t)got[i],
+                   (int64_t)(how == FTH_SCATTER_SET || i == 1 ? bits[i]
+                                                              : UINT64_C(0x7ff8000000000000)));
+        t_graph_free(g);
+    }
+}
+
+/* Into one row, where results lie side by side and what goes there does not. */
+TEST(scatter_of_columns_into_one_row)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        fth_graph *g = t_graph("c=6 i=4 into=1");
+        t_random r = t_random_make(6);
+        const int32_t zero[4] = {0};
+        const fth_val v = t_noise(g, "x", t, "c i", &r), n = t_input(g, "n", FTH_I32, "i", zero);
+        const fth_val set = fth_scatter(FTH_SCATTER_SET, v, "i", n, "into", 0),
+                      sum = fth_scatter_add(v, "i", n, "into");
+        char got[6 * 16], want[6 * 16];
+        const int64_t size = fth_dtype_size(t);
+        t_eval(set, got);
+        for (int c = 0; c < 6; c++)
+            SAME_BYTES(got + c * size, (const char *)t_data(v) + (c * 4 + 3) * size, (size_t)size);
+        t_eval(sum, got);
+        t_eval(fth_sum(v, "i"), want);
+        if (t != FTH_C64 && t != FTH_C128) /* few enough that the order of both is one */
+            SAME_BYTES(got, want, (size_t)(6 * fth_dtype_size(fth_val_dtype(sum))));
+        t_graph_free(g);
     }
 }
 

@@ -208,9 +208,10 @@ static void same_by_rows(fth_val v, int64_t pieces)
     fth_limits limits = {.threads = 1, .stream = "y", .min_pieces = pieces};
     fth_err err = {0};
     fth_tensor *to;
-    const int64_t size[2] = {fth_val_size(v, 0), fth_val_size(v, 1)};
-    OKE(fth_tensor_create(&to, fth_context_mem(v.graph->ctx), "to", fth_val_dtype(v), 2, size,
-                          &err),
+    int64_t size[FTH_MAX_AXES];
+    for (int i = 0; i < fth_val_axes(v); i++) size[i] = fth_val_size(v, i);
+    OKE(fth_tensor_create(&to, fth_context_mem(v.graph->ctx), "to", fth_val_dtype(v),
+                          fth_val_axes(v), size, &err),
         &err);
     const fth_sink sink = fth_tensor_sink(to);
     fth_plan *p = planned(v, &limits);
@@ -236,7 +237,7 @@ TEST(taps_on_one_side_of_pieces_of_one_row)
             const fth_val v = fth_cumsum(t_noise(g, "v", FTH_F64, "y x", &r), "x");
             const fth_val w = fth_window(v, "y", lo, "t", b);
             same_by_rows(fth_sum(w, "t"), 24);
-            same_by_rows(fth_neg(fth_column(w, "t", 8 - lo)), 24);
+            same_by_rows(fth_neg(fth_slice(w, "t", 8 - lo, "one")), 24);
             graph_free(g);
         }
 }
