@@ -183,19 +183,22 @@ TEST(scatter_of_equal_rows)
     static const struct {
         fth_scatter_how how;
         const char *from;
-        double want[6]; /* [i=3 j=2] */
-    } row[] = {
-        {FTH_SCATTER_SET, "i j", {0, 0, 0, 0, 0, 1}}, {FTH_SCATTER_SET, "j i", {0, 0, 0, 0, 0, 1}},
-        {FTH_SCATTER_MAX, "i j", {0, 1, 0, 0, 0, 0}}, {FTH_SCATTER_MAX, "j i", {0, 0, 1, 0, 0, 0}},
-        {FTH_SCATTER_MIN, "i j", {1, 0, 0, 0, 0, 0}}, {FTH_SCATTER_MIN, "j i", {1, 0, 0, 0, 0, 0}}};
+        double fill, want[6]; /* [i=3 j=2] */
+    } row[] = {{FTH_SCATTER_SET, "i j", 0, {0, 0, 0, 0, 0, 1}},
+               {FTH_SCATTER_SET, "j i", 0, {0, 0, 0, 0, 0, 1}},
+               {FTH_SCATTER_MAX, "i j", -9, {0, 1, 0, 0, 0, 0}},
+               {FTH_SCATTER_MAX, "j i", -9, {0, 0, 1, 0, 0, 0}},
+               {FTH_SCATTER_MIN, "i j", 9, {1, 0, 0, 0, 0, 0}},
+               {FTH_SCATTER_MIN, "j i", 9, {1, 0, 0, 0, 0, 0}},
+               {FTH_SCATTER_MAX, "i j", 9, {0}}, /* the fill is better than all */
+               {FTH_SCATTER_MIN, "j i", -9, {0}}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         fth_graph *g = t_graph("i=3 j=2 row=2");
         const double x[6] = {1, 7, 7, 1, 1, 7};
         const int32_t zero[6] = {0};
         const fth_val v = t_input(g, "x", FTH_F64, "i j", x);
-        const fth_val out =
-            fth_scatter(row[k].how, v, row[k].from, t_input(g, "n", FTH_I32, "i j", zero), "row",
-                        row[k].how == FTH_SCATTER_MIN ? 9.0 : -9.0);
+        const fth_val out = fth_scatter(row[k].how, v, row[k].from,
+                                        t_input(g, "n", FTH_I32, "i j", zero), "row", row[k].fill);
         fth_val slope = {0};
         double got[6];
         OK(fth_grad(fth_sum(out, "row"), 1, &v, &slope));

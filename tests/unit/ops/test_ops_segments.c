@@ -306,6 +306,61 @@ TEST(rows_of_any_length_get_the_bits_of_their_first_extreme)
     try_lengths(FTH_F32, true, 300, &r); /* more than are looked at together */
 }
 
+/* More rows than are looked at together: each takes its own entries. */
+TEST(many_rows_get_their_extremes)
+{
+    enum { ROWS = 700 };
+    int64_t row_ptr[ROWS + 1] = {0}, at[ROWS];
+    for (int64_t r = 0; r < ROWS; r++) row_ptr[r + 1] = row_ptr[r] + r * 5 % 7;
+    t_random r = t_random_make(8);
+    for (int largest = 0; largest < 2; largest++) {
+        fth_graph *g = t_graph("row=700");
+        IS_TRUE(fth_axis_ragged(g, "entry", "row", row_ptr));
+        const fth_val x = t_noise(g, "x", FTH_F32, "entry", &r);
+        const fth_val m = largest ? fth_collect_max(x, "entry") : fth_collect_min(x, "entry");
+        double got[ROWS];
+        t_eval_f64(m, got);
+        t_eval(fth_out(m, 1), at);
+        for (int64_t i = 0; i < ROWS; i++) {
+            const int64_t n = row_ptr[i + 1] - row_ptr[i],
+                          best = best_of(FTH_F32, t_data(x), row_ptr[i], n, 1, largest);
+            EQ_I64(at[i], n ? row_ptr[i] + best : -1);
+            if (n) EQ_F64(got[i], t_get(FTH_F32, t_data(x), at[i]));
+        }
+        t_graph_free(g);
+    }
+}
+
+/* Both zeros are equal: the first is taken, with its sign, in rows of every length. */
+TEST(rows_of_zeros_get_the_first)
+{
+    static const fth_dtype reals[] = {FTH_F16, FTH_BF16, FTH_F32, FTH_F64};
+    for (int k = 0; k < 4 * 2 * 2; k++) {
+        const fth_dtype t = reals[k / 4];
+        const bool largest = k & 1, minus = k & 2;
+        fth_graph *g = t_graph("row=4");
+        const int64_t row_ptr[5] = {0, 3, 9, 40, 1100}, size = fth_dtype_size(t);
+        IS_TRUE(fth_axis_ragged(g, "entry", "row", row_ptr));
+        t_random r = t_random_make(9);
+        const fth_val x = t_noise(g, "x", t, "entry", &r);
+        for (int64_t i = 0; i < 1100; i++) t_put(t, t_data(x), i, largest ? -1.0 : 1.0, 0);
+        for (int row = 0; row < 4; row++) {
+            t_put(t, t_data(x), row_ptr[row] + 1, minus ? -0.0 : 0.0, 0);
+            t_put(t, t_data(x), row_ptr[row] + 2, minus ? 0.0 : -0.0, 0);
+        }
+        const fth_val m = largest ? fth_collect_max(x, "entry") : fth_collect_min(x, "entry");
+        int64_t at[4];
+        char got[4 * 8];
+        t_eval(fth_out(m, 1), at);
+        t_eval(m, got);
+        for (int row = 0; row < 4; row++) {
+            EQ_I64(at[row], row_ptr[row] + 1);
+            SAME_BYTES(got + row * size, (const char *)t_data(x) + at[row] * size, (size_t)size);
+        }
+        t_graph_free(g);
+    }
+}
+
 /* ---- scatter ---- */
 
 /* Of two candidates, which stays: -0 is less than +0, NaN beats all. */

@@ -188,6 +188,19 @@ TEST(a_plan_shows_the_label_of_a_value_that_is_not_made)
     free(text);
     fth_plan_destroy(p);
     close_stage(&s);
+    open_numbers(&s, &x, &y); /* with two labels, its own */
+    const fth_val named = fth_label(fth_cumsum(x, "col"), "running"),
+                  other = fth_label(fth_cumsum(x, "col"), "again");
+    const fth_val w = fth_mul(fth_sort(named, "row", false), other);
+    p = plan_of(&s, &w, 1, NULL);
+    f = open_memstream(&text, &bytes);
+    OK(fth_plan_print(p, f));
+    fclose(f);
+    HAS(text, "running f32 [row=20000 col=4]");
+    HAS_NOT(text, "again f32");
+    free(text);
+    fth_plan_destroy(p);
+    close_stage(&s);
 }
 
 /* ---- outputs, parameters, errors ---- */
@@ -326,6 +339,9 @@ TEST(constants_are_computed_while_planning)
     EQ_F64(pr.constant[0].re, (double)(0.1f + 0.2f));
     EQ_F64(pr.constant[1].re, (double)(float)(1.0 / 3.0));
     same_as_written(&s, v);
+    fth_plan *p = plan_of(&s, &v, 1, NULL);
+    EQ_I64(p->folded, 3); /* a sum, a quotient, a cast */
+    fth_plan_destroy(p);
     /* what does not fit a number is left to the run, and so is what libraries may round */
     const fth_val inf = fth_div(fth_const(s.g, FTH_F32, 1.0), fth_const(s.g, FTH_F32, 0.0));
     EQ_I64(made(&s, fth_add(x, inf), &fth__op_fused), 2);
@@ -337,6 +353,31 @@ TEST(constants_are_computed_while_planning)
     const fth_val wrapped = fth_add(x, fth_cast(fth_add(most, one), FTH_F32));
     EQ_F64(program_of(&s, wrapped).constant[0].re, -2147483648.0);
     same_as_written(&s, wrapped);
+    close_stage(&s);
+}
+
+/* Numbers that a double does not tell apart are two; so are draws of two streams. */
+TEST(numbers_that_differ_in_the_last_digit)
+{
+    stage s;
+    fth_val x, y;
+    open_numbers(&s, &x, &y);
+    const int64_t much = (int64_t)1 << 53;
+    const fth_val i = fth_expand(fth_index(s.g, "row"), "col"),
+                  a = fth_add(i, fth_const_i64(s.g, FTH_I64, much)),
+                  b = fth_add(i, fth_const_i64(s.g, FTH_I64, much + 1));
+    same_as_written(&s, fth_mul(x, fth_cast(fth_sub(b, a), FTH_F32)));
+    EQ_I64(program_of(&s, fth_mul(x, fth_cast(fth_sub(b, a), FTH_F32))).n_const, 2);
+    /* and so is one number of two dtypes */
+    const fth_val half = fth_const(s.g, FTH_F32, 0.5), wide = fth_const(s.g, FTH_F64, 0.5);
+    const fth_val both = fth_mul(fth_cast(fth_add(x, half), FTH_F64), wide);
+    EQ_I64(program_of(&s, both).n_const, 2);
+    same_as_written(&s, fth_cast(both, FTH_F32));
+    const fth_val seed = fth_const_i64(s.g, FTH_I64, 3), step = fth_const_i64(s.g, FTH_I64, 0),
+                  u = fth_cumsum(fth_uniform(FTH_F32, "row col", seed, step, 1), "col"),
+                  w = fth_cumsum(fth_uniform(FTH_F32, "row col", seed, step, 2), "col");
+    EQ_I64(made(&s, fth_sub(u, w), &fth__op_scan), 2);
+    same_as_written(&s, fth_sub(u, w));
     close_stage(&s);
 }
 
@@ -353,6 +394,9 @@ TEST(operations_that_change_no_bit_are_left_out)
     EQ_I64(program_of(&s, fth_sub(fth_add(e, zero), y)).n_instr, 3); /* -0 + 0 is +0 */
     EQ_I64(program_of(&s, fth_sub(fth_mul(x, one), y)).n_instr, 2);  /* x may hold any NaN */
     EQ_I64(program_of(&s, fth_sub(fth_neg(fth_neg(x)), y)).n_instr, 3);
+    const fth_val cast = fth_cast(fth_cast(x, FTH_F64), FTH_F32); /* makes the one NaN as well */
+    EQ_I64(program_of(&s, fth_sub(fth_mul(cast, one), y)).n_instr, 3);
+    same_as_written(&s, fth_sub(fth_mul(cast, one), y));
     close_stage(&s);
 }
 
