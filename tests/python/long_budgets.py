@@ -15,6 +15,9 @@ class Budgets(Case):
             with self.subTest(name):
                 self.image(name)
 
+    def test_view(self):
+        self.view()
+
 
 def of(instrument):
     def test(self):

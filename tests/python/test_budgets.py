@@ -1,6 +1,6 @@
 """A budget is refused before anything has begun, or it is enough: a stage of every instrument and the
 image of bragg, at some budgets around the smallest that is predicted. All of them: long_budgets.py.
-seconds: 30"""
+seconds: 40"""
 import os
 import pathlib
 import random
@@ -172,6 +172,24 @@ class Case(unittest.TestCase):
         for budget in self.budgets(high, random_ones):
             self.assertEqual(at(budget), budget >= high, f"{name} {budget}K")
 
+    def view(self, random_ones=None):
+        words = ["ptycho", "view", "r.npz", "--out", "v", "--device", "cpu"]
+        here = self.folder()
+        found, = self.finished("ptycho").glob("out/lsqml/reconstruction.npz")
+        shutil.copy(found, here / "r.npz")
+
+        def at(budget):
+            shutil.rmtree(here / "v", True)
+            done = fathom(*words, "--memory", f"{budget}K", cwd=here)
+            return self.outcome(done, (here / "v").exists(), f"ptycho view {budget}K")
+
+        low, high = 4096, 1 << 20  # a smaller budget has no room for the arrays
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if at(middle) else (middle, high)
+        for budget in self.budgets(high, random_ones):
+            self.assertEqual(at(budget), budget >= high, f"ptycho view {budget}K")
+
 
 class Budgets(Case):
     def setUp(self):
@@ -189,6 +207,9 @@ class Budgets(Case):
         for name in IMAGES:
             with self.subTest(name):
                 self.image(name, self.random)
+
+    def test_view(self):
+        self.view(self.random)
 
 
 if __name__ == "__main__":

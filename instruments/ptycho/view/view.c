@@ -7,6 +7,7 @@
 #include "../settings/verb.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define PATTERNS_PNG "patterns.png"
 enum { MOST_PATTERNS = 16, FEW_PATTERNS = 4 };
@@ -28,6 +29,14 @@ static fth_status tell(const viewing *v, const char *name, fth_err *err)
     return FTH_OK;
 }
 
+/* The largest figure, with what it is drawn from, in whole pages. */
+static fth_status check_room(const viewing *v, uint64_t bytes, fth_err *err)
+{
+    char what[FTH_PATH + 40];
+    snprintf(what, sizeof what, "drawing figures of %s", v->path);
+    return fth_mem_check_room(v->mem, bytes + 4096, what, err);
+}
+
 static fth_status draw(const viewing *v, const pt_pictures *p, fth_err *err)
 {
     uint64_t bytes = 0;
@@ -36,13 +45,14 @@ static fth_status draw(const viewing *v, const pt_pictures *p, fth_err *err)
     if (p->probe) FTH_TRY(tell(v, PT_PROBE_PNG, err));
     if (p->errors) FTH_TRY(tell(v, PT_ERRORS_PNG, err));
     if (p->x && p->probe) FTH_TRY(tell(v, PT_OVERLAP_PNG, err));
+    FTH_TRY(pt_figures_reconstruction(p, v->folder, &bytes, err));
     if (v->a->plan) {
-        FTH_TRY(pt_figures_reconstruction(p, v->folder, &bytes, err));
         fth_mem_stats stats;
         fth_mem_get_stats(v->mem, &stats);
         fth_answer_memory(v->a, bytes + stats.used_bytes, "one figure at a time");
         return FTH_OK;
     }
+    FTH_TRY(check_room(v, bytes, err));
     FTH_TRY(fth_folder_make_all(v->mem, v->folder, err));
     return pt_figures_reconstruction(p, v->folder, NULL, err);
 }
@@ -110,10 +120,12 @@ static fth_status view_patterns(const viewing *v, pt_scan *scan, fth_err *err)
     for (int64_t i = 0; s == FTH_OK && i < n; i++)
         s = source.read(source.self, (int64_t[]){number[i], 0, 0}, one, to + i * scan->N * scan->N,
                         err);
-    if (s == FTH_OK && !v->a->plan) s = fth_folder_make_all(v->mem, v->folder, err);
     if (s == FTH_OK)
-        s = pt_draw_patterns(v->mem, to, FTH_F32, scan->N, number, n, path,
-                             v->a->plan ? &bytes : NULL, err);
+        s = pt_draw_patterns(v->mem, to, FTH_F32, scan->N, number, n, path, &bytes, err);
+    if (s == FTH_OK && !v->a->plan) s = check_room(v, bytes, err);
+    if (s == FTH_OK && !v->a->plan) s = fth_folder_make_all(v->mem, v->folder, err);
+    if (s == FTH_OK && !v->a->plan)
+        s = pt_draw_patterns(v->mem, to, FTH_F32, scan->N, number, n, path, NULL, err);
     (void)fth_tensor_release(t);
     return s;
 }
