@@ -96,10 +96,10 @@ static double key_with_place(const lines *l)
  * in the line in every pass. */
 static double radix_units(const lines *l, bool places)
 {
-    enum { OF_A_PASS = 9, COUNTED = 6, WITH_PLACES = 17, TABLE = 3000 };
+    enum { OF_A_PASS = 17, COUNTED = 11, WITH_PLACES = 32, TABLE = 5600 };
     const double passes = l->size <= 2.0 ? l->size : l->size <= 4.0 ? 3.0 : 6.0;
     return passes * l->count *
-           (l->n * (places          ? (l->size <= 2.0 ? 11.0 : WITH_PLACES)
+           (l->n * (places          ? (l->size <= 2.0 ? 21.0 : WITH_PLACES)
                     : l->size < 2.0 ? COUNTED
                                     : OF_A_PASS) +
             (l->size <= 2.0 ? TABLE / 8.0 : TABLE));
@@ -184,13 +184,16 @@ static double argreduce_seconds(const fth__plan_work *w)
            loop(w, OF_A_LINE * l.count);
 }
 
-/* One addition waits for the other. Lines across memory are taken some at a time, and wait for
- * caches where all their elements want the same place. */
+/* Running sums have a kernel (cpu/scan.c), in which each addition waits for the one before. Other
+ * scans of lines across memory are taken some at a time, and wait for caches where all their elements
+ * want the same place. */
 static double scan_seconds(const fth__plan_work *w)
 {
     const fth__scan_attr *attr = w->call->node->attr;
     const lines l = lines_of(w->call, fth_desc_find(&w->call->node->in[0], attr->axis));
-    const bool sums = attr->red <= FTH_RED_PROD;
+    const bool sums = attr->red <= FTH_RED_PROD,
+               kernel = attr->red == FTH_RED_SUM && !attr->reverse && !attr->exclusive;
+    if (kernel) return loop(w, l.count * l.n * (l.across ? 0.4 : 0.35));
     const double each = l.across ? 1.1 + (l.conflict ? l.n > WAYS ? 6.7 : 3.0 : 0.0)
                         : sums   ? 0.65
                                  : 0.95;
