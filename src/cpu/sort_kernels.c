@@ -31,28 +31,21 @@ enum { VECTOR = 64, PLACE_BITS = 14 }; /* bytes; bits of a position below FTH__S
  * last four steps of each merge. Merges are bitonic, the second half backwards, so that steps stay
  * within aligned blocks; two of the earlier steps share a load and a store. What is missing behind
  * n is greater than all. */
-#define SORT_16(X)                                                                                 \
-    X(0, 1)                                                                                        \
-    X(2, 3)                                                                                        \
-    X(4, 5)                                                                                        \
-    X(6, 7)                                                                                        \
-    X(8, 9)                                                                                        \
-    X(10, 11) X(12, 13) X(14, 15) X(0, 2) X(1, 3) X(4, 6) X(5, 7) X(8, 10) X(9, 11) X(12, 14)      \
-        X(13, 15) X(1, 2) X(5, 6) X(9, 10) X(13, 14) X(0, 4) X(1, 5) X(2, 6) X(3, 7) X(8, 12)      \
-            X(9, 13) X(10, 14) X(11, 15) X(2, 4) X(3, 5) X(10, 12) X(11, 13) X(1, 2) X(3, 4)       \
-                X(5, 6) X(9, 10) X(11, 12) X(13, 14) X(0, 8) X(1, 9) X(2, 10) X(3, 11) X(4, 12)    \
-                    X(5, 13) X(6, 14) X(7, 15) X(4, 8) X(5, 9) X(6, 10) X(7, 11) X(2, 4) X(3, 5)   \
-                        X(6, 8) X(7, 9) X(10, 12) X(11, 13) X(1, 2) X(3, 4) X(5, 6) X(7, 8)        \
-                            X(9, 10) X(11, 12) X(13, 14)
-#define MERGE_16(X)                                                                                \
-    X(0, 8)                                                                                        \
-    X(1, 9)                                                                                        \
-    X(2, 10)                                                                                       \
-    X(3, 11)                                                                                       \
-    X(4, 12)                                                                                       \
-    X(5, 13) X(6, 14) X(7, 15) X(0, 4) X(1, 5) X(2, 6) X(3, 7) X(8, 12) X(9, 13) X(10, 14)         \
-        X(11, 15) X(0, 2) X(1, 3) X(4, 6) X(5, 7) X(8, 10) X(9, 11) X(12, 14) X(13, 15) X(0, 1)    \
-            X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) X(12, 13) X(14, 15)
+/* clang-format off */
+#define SORT_16(X) \
+    X(0, 1) X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) X(12, 13) X(14, 15) X(0, 2) X(1, 3) \
+    X(4, 6) X(5, 7) X(8, 10) X(9, 11) X(12, 14) X(13, 15) X(1, 2) X(5, 6) X(9, 10) X(13, 14) \
+    X(0, 4) X(1, 5) X(2, 6) X(3, 7) X(8, 12) X(9, 13) X(10, 14) X(11, 15) X(2, 4) X(3, 5) \
+    X(10, 12) X(11, 13) X(1, 2) X(3, 4) X(5, 6) X(9, 10) X(11, 12) X(13, 14) X(0, 8) X(1, 9) \
+    X(2, 10) X(3, 11) X(4, 12) X(5, 13) X(6, 14) X(7, 15) X(4, 8) X(5, 9) X(6, 10) X(7, 11) \
+    X(2, 4) X(3, 5) X(6, 8) X(7, 9) X(10, 12) X(11, 13) X(1, 2) X(3, 4) X(5, 6) X(7, 8) \
+    X(9, 10) X(11, 12) X(13, 14)
+#define MERGE_16(X) \
+    X(0, 8) X(1, 9) X(2, 10) X(3, 11) X(4, 12) X(5, 13) X(6, 14) X(7, 15) X(0, 4) X(1, 5) \
+    X(2, 6) X(3, 7) X(8, 12) X(9, 13) X(10, 14) X(11, 15) X(0, 2) X(1, 3) X(4, 6) X(5, 7) \
+    X(8, 10) X(9, 11) X(12, 14) X(13, 15) X(0, 1) X(2, 3) X(4, 5) X(6, 7) X(8, 9) X(10, 11) \
+    X(12, 13) X(14, 15)
+/* clang-format on */
 #define NETWORK(U, lanes, BITS)                                                                    \
     static inline __attribute__((always_inline)) __m512i get_##U(const U *a, int64_t i, int64_t n) \
     {                                                                                              \
