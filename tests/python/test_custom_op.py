@@ -44,6 +44,20 @@ static fth_status twice(const fth_call *c)
                 (float)(k + 1) * ((const float *)c->in[0].data)[x * c->in[0].stride[0]];
     return FTH_OK;
 }
+/* the last operand, which has to ascend */
+static fth_status rise(const fth_call *c)
+{
+    const fth_tile *in = &c->in[c->node->n_in - 1], *out = &c->out[0];
+    for (int64_t x = 0; x < out->extent[0]; x++) {
+        const float v = ((const float *)in->data)[x * in->stride[0]];
+        if (v != (float)(in->origin[0] + x)) return FTH_FAIL(c->err, FTH_E_NUMERIC, "it does not rise");
+        ((float *)out->data)[x * out->stride[0]] = v;
+    }
+    return FTH_OK;
+}
+static const fth_op ascending = {.name = "ascending", .infer = infer, .relation = fth_relation_same,
+                                 .flags = FTH_OP_MAY_FAIL, .run = rise};
+FTH_OP_EXPORT(rising, &ascending);
 const fth_op liar = {.name = "liar", .infer = infer, .relation = fth_relation_same, .run = run};
 static const fth_op pair = {.name = "pair", .infer = both, .relation = fth_relation_same, .run = twice};
 FTH_OP_EXPORT(two, &pair);
@@ -111,6 +125,18 @@ class CustomOp(unittest.TestCase):
         np.testing.assert_array_equal(two, 2 * v)
         self.assertEqual(fathom.op_check(op, a.graph.input("w", v, "x"))["gradient_error"], -1)
 
+    def test_inputs_of_a_check_are_taken_as_they_are(self):
+        op = fathom.Op(self.liar, "rising")
+        g = self.graph(x=6)
+        v = g.input("v", np.zeros(6, "f4"), "x")
+        with self.assertRaises(fathom.Error) as told:
+            fathom.op_check(op, v, gradient=-1)
+        self.assertIn("it does not rise", str(told.exception))
+        ramp = np.arange(6, dtype="f4")
+        fathom.op_check(op, v, inputs=[ramp], gradient=-1)
+        fathom.op_check(op, v, inputs=[np.repeat(ramp, 2)[::2]], gradient=-1)  # elements apart
+        fathom.op_check(op, [v, v], inputs=[None, ramp], gradient=-1)  # the first is drawn
+
     def test_a_lie_is_told_at_the_line(self):
         op = fathom.Op(self.liar, "liar")
         g = self.graph(x=30)
@@ -140,6 +166,9 @@ class CustomOp(unittest.TestCase):
         v = g.input("v", np.zeros(5, "f4"), "x")
         with self.assertRaises(fathom.Error):
             fathom.op_check(op, v, inputs=[np.zeros(4, "f4")])
+        with self.assertRaises(fathom.Error) as told:
+            fathom.op_check(op, v, inputs=[np.zeros(5, "f8")])
+        self.assertIn("input 0 is float64 [5], the operand f32 [5]", str(told.exception))
         with self.assertRaises(fathom.Error):
             fathom.custom(op, [])
         with self.assertRaises(fathom.Error):

@@ -182,6 +182,9 @@ class Caught(unittest.TestCase):
         for wrong in [
                 lambda: g.const(2 ** 64, "i64"), lambda: g.const(2 ** 63, "i64"),
                 lambda: g.const(-2 ** 63 - 1, "i64"), lambda: g.const(2 ** 31, "i32"),
+                lambda: g.const(2 ** 7, "i8"), lambda: g.const(-2 ** 7 - 1, "i8"),
+                lambda: g.const(2 ** 15, "i16"), lambda: g.const(-2 ** 15 - 1, "i16"),
+                lambda: g.const(2 ** 32, "u32"), lambda: g.const(-1, "u32"),
                 lambda: g.const(-1, "u8"), lambda: g.const(-1, "u16"), lambda: g.const(2, "bool"),
                 lambda: g.const(10 ** 400, "f64"), lambda: g.const(70000, "f16"),
                 lambda: g.const(2 ** 64 + 3, "u8"), lambda: x + 256, lambda: x * (2 ** 64 + 1),
@@ -209,6 +212,9 @@ class Caught(unittest.TestCase):
         s.set(-2 ** 31)
         self.assertEqual(s.item(), -2 ** 31)
         self.assertEqual(g.const(2 ** 63 - 1, "i64").item(), 2 ** 63 - 1)
+        for dtype in ("i8", "u8", "i16", "u16", "i32", "u32"):
+            for end in (np.iinfo(fathom.DTYPES[dtype][1]).min, np.iinfo(fathom.DTYPES[dtype][1]).max):
+                self.assertEqual(g.const(int(end), dtype).item(), end)
         self.assertEqual(g.const(2 ** 100, "f64").item(), 2.0 ** 100)
         np.testing.assert_array_equal((x + 253).numpy(), [253, 254, 255])
 

@@ -170,6 +170,32 @@ TEST(what_a_check_is_made_with)
     }
 }
 
+/* Parts of a minimum or maximum are joined, to the one NaN whatever NaN a row had; parts of what is
+ * set are not. */
+TEST(parts_of_a_scatter)
+{
+    enum { N = 37 };
+    for (int how = FTH_SCATTER_SET; how <= FTH_SCATTER_MAX; how++) {
+        fth_graph *g = t_graph("x=37 into=4");
+        fth_err err = {0};
+        fth_op_check_report report;
+        uint32_t x[N];
+        int32_t index[N];
+        for (int i = 0; i < N; i++) {
+            const float v = (float)(i % 5 - 2);
+            memcpy(&x[i], &v, sizeof v);
+            if (i % 13 == 7) x[i] = 0xffc00000u | (uint32_t)i; /* negative, and not empty */
+            index[i] = i % 3;
+        }
+        const fth_val v = fth_scatter((fth_scatter_how)how, t_input(g, "v", FTH_F32, "x", x), "x",
+                                      t_input(g, "n", FTH_I32, "x", index), "into", 0.5);
+        const fth_op_check_options opt = {.in = {x, index}, .gradient = -1.0};
+        OKE(fth_op_check(v, &opt, &report, &err), &err);
+        IS_TRUE(how == FTH_SCATTER_SET ? report.joins == 0 : report.joins > 0);
+        t_graph_free(g);
+    }
+}
+
 /* The operation of a sample, on inputs that the sample gives it. */
 static bool check_sample(int i, fth_dtype dtype, double gradient, double *worst)
 {
