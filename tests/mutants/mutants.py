@@ -3828,4 +3828,7 @@ MUTANTS = [
     ("u32_half_of_it", "bindings/python/fathom.py",
      "\"u32\": (0, 2**32 - 1)",
      "\"u32\": (0, 2**31 - 1)", "python/mistakes"),
+    ("magnitudes_paired_as_reals", "src/cpu/fused_code.c",
+     "if ((fth_dtype)vm->reg[f->src[0]].dtype != t) return false; /*",
+     "/*", "unit/test_look magnitudes"),
 ]

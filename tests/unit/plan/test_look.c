@@ -764,6 +764,20 @@ TEST(weighted_windows_that_are_not_one_sum)
     }
 }
 
+/* What is complex becomes real inside a program: no loop of real pairs takes both steps. */
+TEST(magnitudes_of_views)
+{
+    fth_graph *g = graph("y=5 x=300 t=3");
+    t_random r = t_random_make(26);
+    const fth_val z = t_noise(g, "z", FTH_C64, "y x", &r), w = t_noise(g, "w", FTH_F32, "y x", &r),
+                  c = fth_const(g, FTH_F32, 0.75);
+    const fth_val back = fth_abs(fth_flip(z, "x"));
+    same_as_alone(fth_mul(back, w));
+    same_as_alone(fth_add(back, c));
+    same_as_alone(fth_sum(fth_mul(fth_abs(fth_window(z, "x", 1, "t", FTH_BORDER_CLAMP)), c), "t"));
+    graph_free(g);
+}
+
 TEST(extrema_and_sums_of_windows_of_every_dtype)
 {
     static const fth_red reds[] = {FTH_RED_SUM, FTH_RED_MIN, FTH_RED_MAX};
