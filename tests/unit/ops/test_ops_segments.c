@@ -519,4 +519,9 @@ TEST(scatter_refusals)
                                     t_input(g, "n", FTH_I64, "i", NULL), "into", (double)NAN)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "NaN is no u8");
     t_graph_free(g);
+    g = t_graph("i=4 into=3");
+    IS_TRUE(!fth_val_ok(fth_scatter(FTH_SCATTER_SET, t_input(g, "x", FTH_U8, "i", NULL), "",
+                                    t_input(g, "n", FTH_I64, "i", NULL), "into", 0)));
+    REFUSED(g, FTH_E_AXIS_NAME, "scatter: no axis of the index is named");
+    t_graph_free(g);
 }
