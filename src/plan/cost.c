@@ -12,9 +12,6 @@
 #include <string.h>
 
 static const double MIB = 1048576.0;
-/* How much slower operands come that are walked in strides: measured of sums over rows and of
- * transposes. */
-static const double STRIDED = 3.2;
 /* What a byte written to memory takes of the mean of one read and one written: 64 MiB were read at
  * 47 GB/s where they were copied at 35. */
 static const double WRITTEN = 1.25;
@@ -118,13 +115,13 @@ static double distance(const walk *w, const fth__buf *b, const fth__item *it, do
 /* Seconds to bring so many bytes, with all `workers` at it. Rates are those of as many bytes read
  * as written, and what is written is read first. */
 static double move_seconds(const fth__rates *r, double bytes, double dist, int workers, bool out,
-                           bool strides)
+                           double strides)
 {
     bytes *= out ? WRITTEN : 2.0 - WRITTEN;
     if (dist <= r->of[FTH__RATE_CACHE] * MIB)
         return fth__rate_seconds(r, FTH__RATE_CACHED, bytes / workers);
     const double one = r->of[FTH__RATE_MEMORY] * workers, all = r->of[FTH__RATE_MEMORY_ALL];
-    return (strides ? STRIDED : 1.0) * bytes / (1e9 * (workers > 1 && all < one ? all : one));
+    return strides * bytes / (1e9 * (workers > 1 && all < one ? all : one));
 }
 
 /* Stretches of memory that a tile is made of: rows of a narrow piece lie apart in what it is a
@@ -150,7 +147,7 @@ typedef struct operand {
 } operand;
 
 static double operand_seconds(walk *w, const fth__item *it, const operand *o, int workers,
-                              bool strides, double *next)
+                              double strides, double *next)
 {
     fth__buf *b = bytes_of(w->p, o->buf);
     const double bytes = tile_bytes(o->desc, o->tile), dist = distance(w, b, it, bytes);
@@ -174,7 +171,7 @@ static double step_seconds(walk *w, const fth__item *it)
         middle[p->loop[l].depth] = p->loop[l].n_chunks / 2;
     fth_call call;
     fth__item_shape(p, it, middle, &call);
-    const bool strides = fth__unit_strides(u);
+    const double strides = fth__unit_strides(u);
     const bool spread = it->split_dim >= 0 || it->team;
     const int workers = spread ? p->threads : 1;
     double cached = 0.0, moves = 0.0, next = w->clock;

@@ -381,8 +381,8 @@ fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_e
  * `wanted`: a bit for each output that somebody reads. */
 double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call,
                          uint32_t wanted);
-/* It walks its operands in strides: what is in memory comes slowly. */
-bool fth__unit_strides(const fth__unit *u);
+/* How much slower operands come from memory than in one piece: it may walk them in strides. */
+double fth__unit_strides(const fth__unit *u);
 /* How much of the shorter of the two, computing and waiting for memory, is not hidden behind the
  * longer one: 1 where some lines are brought and then worked on, or each addition waits for the one
  * before; else little: exponentials of large arrays took 0.1 to 0.2 longer than either. */
