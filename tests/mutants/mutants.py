@@ -301,7 +301,7 @@ MUTANTS = [
     ("long_calls_not_cut_into_columns", "src/run/cut.c",
      "t->unit->kernel && guessed <= tile_seconds && is_narrow", "t->unit->kernel && is_narrow", "unit/test_cut"),
     ("rates_of_any_device", "src/plan/rates.c",
-     "        if (strcmp(device, r->device) != 0) r->of[i] = row[i].value;", "", "unit/test_predict"),
+     "        if (strcmp(device, r->device) != 0) r->of[i] = row[i].value;", "        (void)i;", "unit/test_predict"),
     ("positions_sorted_for_nothing", "src/plan/work_lines.c",
      "const bool places = (w->wanted & 2) != 0;", "const bool places = false;", "unit/test_predict"),
     ("normal_numbers_as_uniform_ones", "src/plan/work.c",
