@@ -91,13 +91,18 @@ static int far_operands(const fth_node *n, const fth__program *pr)
 
 /* Elements of a reduction by vectors, in additions of f32: those are widened to f64, two vectors
  * for one. */
-static double reduced_units(const fth__program *pr)
+static double reduced_units(const fth__program *pr, bool taps)
 {
     const fth_dtype t = (fth_dtype)pr->reg_dtype[pr->out_reg[0]];
     const double bytes = (double)fth_dtype_size(t);
     if (pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX)
         return bytes == 1.0 ? 0.12 : 0.38;
-    if (t == FTH_F32) return 1.0;
+    /* a sum of reals joins the lanes of each block of the grid */
+    const double block = pr->tail_dim >= 0 ? (double)fth__grid_reduce(pr->size[pr->tail_dim]) : 1.0;
+    const double joined = block > 1.0 ? 1.0 / block : 0.0;
+    if (taps && fth_dtype_is_real(t)) return 1.3; /* strips of results, one tap after the other */
+    if (t == FTH_F32) return 0.8 + 6.5 * joined;
+    if (fth_dtype_is_real(t)) return 0.25 + 5.0 * joined;
     return bytes >= 4.0 ? 0.35 : 0.7;
 }
 
@@ -124,7 +129,7 @@ static double tail_seconds(const fth__rates *r, const fth__program *pr)
         if (k == pr->tail_dim) {
             const double line = taps ? 0.0 : extreme ? OF_AN_EXTREME : OF_A_LINE;
             return fth__rate_seconds(r, FTH__RATE_REDUCE,
-                                     reduced_units(pr) + line / (double)pr->size[k]);
+                                     reduced_units(pr, taps) + line / (double)pr->size[k]);
         }
         /* A row of columns is added to another: short ones cost more to begin than to add. Narrow
          * numbers are widened to be added; the larger of two is found by whole vectors of them. */
@@ -137,7 +142,7 @@ static double tail_seconds(const fth__rates *r, const fth__program *pr)
                fth__rate_seconds(r, FTH__RATE_LOOP,
                                  taps ? 0.0 : (extreme ? 0.6 : 2.0) / (double)pr->size[k]);
     }
-    return fth__rate_seconds(r, FTH__RATE_REDUCE, reduced_units(pr));
+    return fth__rate_seconds(r, FTH__RATE_REDUCE, reduced_units(pr, taps));
 }
 
 /* Operands that are read every so many elements along the line that is walked. */
@@ -388,8 +393,8 @@ static bool goes_across(const fth_node *n)
 }
 
 /* Measured of sums over rows, transposes, positions of extremes of columns and matrices times
- * vectors, all of 16 million elements; images are walked by blocks, and so in part are the extremes
- * of columns. */
+ * vectors, all of 16 million elements; images are walked by blocks, and columns by strips, of reals
+ * twice, for a NaN. */
 double fth__unit_strides(const fth__unit *u)
 {
     static const double strided = 3.2, of_images = 2.3, of_extremes = 1.35;
@@ -404,9 +409,9 @@ double fth__unit_strides(const fth__unit *u)
                    ? strided
                    : 1.0;
     if (n->op != &fth__op_fused || !goes_across(n)) return 1.0;
-    return pr->tail_dim >= 0 && (pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX)
-               ? of_extremes
-               : strided;
+    if (pr->tail_dim < 0 || (pr->tail_red != FTH_RED_MIN && pr->tail_red != FTH_RED_MAX))
+        return strided;
+    return fth_dtype_is_real((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) ? of_extremes : 1.0;
 }
 
 double fth__unit_waits(const fth_plan *p, const fth__unit *u)
