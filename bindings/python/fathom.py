@@ -14,6 +14,7 @@
 # prefix this file lies in, or by the system. NumPy is the only package needed.
 from __future__ import annotations
 
+import atexit
 import csv as _csv
 import ctypes as C
 import ctypes.util
@@ -28,6 +29,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import time
 import warnings
 import weakref
 from collections import namedtuple
@@ -628,7 +630,10 @@ def _bytes(size):
 class _Life:
     """When something of C's ends: after its owner, and after all that stands on it (a plan on its
     graph, a graph on its context). They are counted here because Python may finalise what is
-    garbage together in any order, as it does with the globals of a program that ends."""
+    garbage together in any order, as it does with the globals of a program that ends. When Python
+    ends while daemon threads live, which may still use anything, nothing ends but the process."""
+
+    _abandoned = False
 
     def __init__(self, owner, needs, end, *args):
         self.users, self._needs, self._end, self._args = 1, needs and needs.hold(), end, args
@@ -643,10 +648,26 @@ class _Life:
 
     def release(self):
         self.users -= 1
-        if self.users == 0:
+        if self.users == 0 and not _Life._abandoned:
             self._end(*self._args)
             if self._needs:
                 self._needs.release()
+
+    @staticmethod
+    def at_exit():
+        """Threads that Python waits for have ended by now. One that begins in this file is the
+        library's and calls back: whoever owns it waits for it."""
+        for thread, frame in sys._current_frames().items():
+            while frame.f_back is not None:
+                frame = frame.f_back
+            if thread != threading.get_ident() and frame.f_code.co_filename != __file__:
+                _Life._abandoned = True
+        if _Life._abandoned:
+            _signals.leave()
+
+
+weakref.finalize(_Life, bool)  # what weakref registers to end the rest comes first,
+atexit.register(_Life.at_exit)  # and what is registered last runs first
 
 
 class Context:
@@ -663,7 +684,7 @@ class Context:
         device_memory="8G" the budget there; scratch is a folder for what is spilled. `trace` is a
         Trace; log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug". With
         plain_products a GPU makes products of f32 without its matrix units."""
-        self._p, self._pid = None, os.getpid()
+        self._handle, self._closed, self._pid = None, None, os.getpid()
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
@@ -681,13 +702,21 @@ class Context:
             opt.log.level = _one_of({x: i for i, x in enumerate(LEVELS)}, log_level, "log_level")
         opt.progress = C.cast(_go_on, P)  # runs inside the library: bragg, show()
         _check(_lib.fth_context_create_(C.byref(out), _site(), C.byref(opt), C.byref(err)), err)
-        self._p = out.value
+        self._handle = out.value
         self._life = _Life(self, trace._life if trace else None, Context._end, self._p,
                            getattr(self, "_log", None))
 
     @staticmethod
     def _end(p, _log):  # lines may be written until it is gone
         _lib.fth_context_destroy_(p, _END, None)
+
+    @property
+    def _p(self):
+        """What C knows it by; every use comes through here."""
+        if self._handle is None:
+            _refuse("this context was " + (f"closed at {self._closed.file}:{self._closed.line}" if self._closed
+                                           else "never made"), "STATE", "create another")
+        return self._handle
 
     @property
     def device(self) -> str:
@@ -705,7 +734,7 @@ class Context:
         return _lib.fth_context_threads(self._p)
 
     def __repr__(self) -> str:
-        if self._p is None:
+        if self._handle is None:
             return "<fathom.Context, closed>"
         return f"<fathom.Context on {self.device}, {self.threads} threads>"
 
@@ -721,14 +750,15 @@ class Context:
 
     def close(self) -> None:
         """Destroy now; raises LEAK, and destroys nothing, while tensors, graphs or batches live."""
-        if self._p is None:
+        if self._handle is None:
             return
         if self._life.users > 1:
             raise Error(f"{self._life.users - 1} tensors, graphs or batches of this context live",
                         "LEAK", "let go of them first; a context also ends by itself")
         self._life.disarm()  # the end comes here, and not again
-        p, self._p, err = self._p, None, Err()
-        _check(_lib.fth_context_destroy_(p, _site(), C.byref(err)), err)
+        site, p, err = _site(), self._handle, Err()
+        self._handle, self._closed = None, Place(_text(site.file), site.line)
+        _check(_lib.fth_context_destroy_(p, site, C.byref(err)), err)
 
 
 class Trace:
@@ -900,7 +930,10 @@ class _Signals:
     """Ctrl-C, and every other signal whose handler raises, while C is running. Python runs handlers
     between its own instructions, and during a run there are none but those of a callback: an
     exception that came before the first line of it would be printed and lost. So handlers run as
-    they are, what they raise is kept, the run is cancelled, and then it is raised."""
+    they are, what they raise is kept, the run is cancelled, and then it is raised.
+
+    All that calls back goes on inside `with _signals`. When Python ends, there must be nothing to
+    call any more: runs of daemon threads are cancelled, and these threads never come back."""
 
     _NUMBERS = [int(getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM",
                                                    "SIGUSR1", "SIGUSR2", "SIGXCPU")
@@ -908,6 +941,7 @@ class _Signals:
 
     def __init__(self):
         self._raised, self._depth, self._before = None, 0, {}
+        self._calls, self._leaving = [], None  # threads inside; the one that ends Python
 
     @staticmethod
     def _here():
@@ -916,7 +950,22 @@ class _Signals:
     @property
     def interrupted(self):
         """For the thread that asks; runs of others go on."""
-        return self._raised is not None and self._here()
+        return self._raised is not None and self._here() or self._ends_with(threading.get_ident())
+
+    def _ends_with(self, thread):
+        return self._leaving not in (None, thread)
+
+    def leave(self):
+        """Python ends: wait until the other threads are out, but not for ever."""
+        self._leaving, until = threading.get_ident(), time.monotonic() + 10
+        while any(map(self._ends_with, list(self._calls))) and time.monotonic() < until:
+            time.sleep(0.001)
+
+    def _stay(self):
+        """Where a daemon thread waits for the process to end, unless a call of its own waits for it."""
+        thread = threading.get_ident()
+        while self._ends_with(thread) and thread not in self._calls:
+            time.sleep(60)
 
     def _handle(self, number, frame):
         try:
@@ -926,6 +975,12 @@ class _Signals:
                 self._raised = e
 
     def __enter__(self):
+        thread = threading.get_ident()
+        self._calls.append(thread)  # before the question: leave() waits for this call, or it is not made
+        if self._ends_with(thread):
+            self._calls.remove(thread)
+            self._stay()
+            self._calls.append(thread)
         if not self._here():
             return
         self._depth += 1
@@ -938,6 +993,8 @@ class _Signals:
                 _handlers.signal(number, self._handle)
 
     def __exit__(self, kind, value, traceback):
+        self._calls.remove(threading.get_ident())
+        self._stay()
         if not self._here():
             return
         self._depth -= 1

@@ -137,6 +137,21 @@ timed(lambda: fathom.bragg(cell=[70, 80, 90, 75, 85, 95], default_F=100, N=5, la
 """)
         self.ended_soon(out, "KeyboardInterrupt")
 
+    def test_python_ends_during_a_run_of_a_daemon_thread(self):
+        for what in ("p.run()", "g.normal('n', seed=2).show()"):
+            for _ in range(3):  # it crashed at most ends
+                out = run(f"""
+g = fathom.Graph(memory="128M", threads=2)
+g.axes(n=3000000)
+p = g.plan(g.normal("n", seed=1, dtype="f64").erf().sum(), memory="1M")
+threading.Thread(target=lambda: [{what} for _ in range(1000)], daemon=True).start()
+time.sleep(0.1)
+t = time.monotonic()
+import atexit
+atexit.register(lambda: print(g.const(2.0).item(), flush=True))  # the thread that ends may still run
+""")
+                self.assertEqual((out.returncode, out.stdout, out.stderr), (0, "2.0\n", ""), what)
+
 
 if __name__ == "__main__":
     unittest.main()
