@@ -23,6 +23,7 @@ import math
 import operator
 import os
 import re
+import reprlib
 import shutil
 import signal
 import sys
@@ -466,7 +467,7 @@ _strings = {}  # the library keeps pointers to file names as long as a graph liv
 
 def _keep(text):
     if text not in _strings:
-        _strings[text] = C.create_string_buffer(text.encode())
+        _strings[text] = C.create_string_buffer(os.fsencode(text))
     return C.cast(_strings[text], S)
 
 
@@ -485,35 +486,53 @@ _END = Site(_keep("Python's collector"), _keep("release"), 0)  # where objects e
 _NO_AXES = "axes go by name, \"y x\" or [\"y\", \"x\"], not by number"
 
 
+def _encoded(text, status="GRAPH_NAME", encode=str.encode):
+    """Text on its way to C, which would end it at a NUL."""
+    try:
+        found = encode(text)
+    except UnicodeEncodeError:
+        _refuse(f"{ascii(text)} has half a character (a lone surrogate)", status, "give text that UTF-8 can hold")
+    if b"\0" in found:
+        _refuse(f"{ascii(text)} has a NUL character, where C ends a text", status, "leave that character out")
+    return found
+
+
+def _path(path):
+    """The same for the name of a file, which may hold any other byte."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        _refuse(f"expected the path of a file, found {_shown(path)}", "USAGE", "a path is text or a pathlib.Path")
+    return _encoded(path, "FILE_OPEN", os.fsencode)
+
+
 def _axes(axes):
     """"a b", ["a", "b"] -> b"a b"."""
     if isinstance(axes, str):
-        return axes.encode()
+        return _encoded(axes, "AXIS_NAME")
     try:
         names = list(axes)
     except TypeError:
         names = [axes]
     if not all(isinstance(name, str) for name in names):
         _refuse(f"expected names of axes, found {axes!r}", "AXIS_NAME", _NO_AXES)
-    return " ".join(names).encode()
+    return _encoded(" ".join(names), "AXIS_NAME")
 
 
 def _axis(name):
     """"a" -> b"a"."""
     if not isinstance(name, str):
         _refuse(f"expected the name of an axis, found {name!r}", "AXIS_NAME", _NO_AXES)
-    return name.encode()
+    return _encoded(name, "AXIS_NAME")
 
 
 def _name(name, what):
     if not isinstance(name, str):
         _refuse(f"the name of {what} is {name!r}, which is no text", "GRAPH_NAME")
-    return name.encode()
+    return _encoded(name)
 
 
 def _some(v, axes):
     """The axes of a reduction: all of v where none are given."""
-    return _axes(v.axes if axes is None else axes)
+    return _axes(_value("a reduction", v).axes if axes is None else axes)
 
 
 def _one_of(table, word, what):
@@ -522,9 +541,15 @@ def _one_of(table, word, what):
     return table[word]
 
 
+def _shown(x):
+    """Something that was given, in a message: without the numbers of arrays."""
+    if isinstance(x, np.ndarray):
+        return f"{type(x).__name__} {x.dtype} {list(x.shape)}"
+    return f"{type(x).__name__} {reprlib.repr(x)}"
+
+
 def _refuse_operand(what, x):
-    kind = f"{x.dtype} {list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
-    _refuse(f"{what}: expected a value of the graph, found {type(x).__name__} {kind}", "GRAPH_VALUE",
+    _refuse(f"{what}: expected a value of the graph, found {_shown(x)}", "GRAPH_VALUE",
             "arrays become values with names of axes: g.input(name, array, axes)")
 
 
@@ -566,8 +591,42 @@ def _int(x, what, bits=64, lo=None):
     return n
 
 
+def _whole(x, what):
+    """A list of whole numbers as i64; NumPy would cut fractions and take bools for 0 and 1."""
+    try:
+        array = np.asarray(x)
+    except (ValueError, TypeError, OverflowError):  # lists of lists of several lengths
+        array = np.asarray(None)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64 and array.max() >= 2 ** 63:
+        _refuse(f"{what} are {_shown(x)}: expected whole numbers, i64", "GRAPH_ATTR",
+                "of a mask: np.flatnonzero(mask)" if array.dtype == np.bool_ else "convert them: x.astype(np.int64)")
+    if array.ndim != 1:
+        _refuse(f"{what} are a list; this has the shape {array.shape}", "USAGE", "give one dimension")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _real(x, what):
+    """A number that C takes as a double."""
+    try:
+        if isinstance(x, (float, int, np.floating, np.integer)):
+            return float(x)
+    except OverflowError:
+        pass
+    _refuse(f"{what}: expected a number, found {_shown(x)}", "GRAPH_ATTR", "a number, such as 0.5")
+
+
+def _flag(x, what):
+    if not isinstance(x, (bool, np.bool_)) and not (isinstance(x, int) and x in (0, 1)):
+        _refuse(f"{what}: expected True or False, found {_shown(x)}", "GRAPH_ATTR", "True or False")
+    return bool(x)
+
+
 def _number(x, dtype, what):
     """A Python or NumPy number as one of `dtype`, refused where its value would change."""
+    if not isinstance(x, (bool, int, float, complex, np.number, np.bool_)):
+        _refuse(f"{what}: expected a number, found {_shown(x)}", "GRAPH_ATTR", "a number, such as 0.5")
     if isinstance(x, (bool, np.bool_)):
         x = bool(x)
     if dtype in _RANGE:
@@ -620,7 +679,7 @@ def _bytes(size):
     if not isinstance(size, str):
         return _int(size, "a number of bytes", 65, 0)
     err, out = Err(), U()
-    _check(_lib.fth_mem_parse_size(size.encode(), _lib.fth_mem_free_now(), C.byref(out),
+    _check(_lib.fth_mem_parse_size(_encoded(size, "USAGE"), _lib.fth_mem_free_now(), C.byref(out),
                                    C.byref(err)), err)
     return out.value
 
@@ -685,6 +744,10 @@ class Context:
         Trace; log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug". With
         plain_products a GPU makes products of f32 without its matrix units."""
         self._handle, self._closed, self._pid = None, None, os.getpid()
+        if not (trace is None or isinstance(trace, Trace)):
+            _refuse(f"trace is {_shown(trace)}", "USAGE", "Context(trace=fathom.Trace())")
+        if not (log is None or callable(log)):
+            _refuse(f"log is {_shown(log)}, which is no function", "USAGE", "log(level, line)")
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
@@ -693,8 +756,8 @@ class Context:
         opt.device_memory_bytes = _bytes(device_memory)
         opt.plain_products = bool(plain_products)
         opt.threads = _int(threads, "threads", 32)
-        opt.device = device.encode() if device else None
-        opt.scratch_dir = os.fsencode(scratch) if scratch else None
+        opt.device = _name(device, "a device") if device else None
+        opt.scratch_dir = _path(scratch) if scratch else None
         opt.trace = trace._p if trace else None
         if log:
             self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
@@ -778,7 +841,7 @@ class Trace:
     def write(self, path: Path) -> None:
         """Save at `path`: JSON, whole or not at all; packed when the name ends in ".gz"."""
         err = Err()
-        _check(_lib.fth_trace_write(self._p, os.fsencode(path), C.byref(err)), err)
+        _check(_lib.fth_trace_write(self._p, _path(path), C.byref(err)), err)
 
 
 class DLDevice(C.Structure):
@@ -835,7 +898,7 @@ class Tensor:
         self.dtype = _NAME_OF[number]
         err, out = Err(), P()
         size = (L * MAX_AXES)(*self.shape)
-        _check(_lib.fth_tensor_create_(C.byref(out), context._mem, _site(), label.encode(), number,
+        _check(_lib.fth_tensor_create_(C.byref(out), context._mem, _site(), _name(label, "a tensor"), number,
                                        len(self.shape), size, C.byref(err)), err)
         self._p = out.value
         self._life = _Life(self, context._life, _lib.fth_tensor_release_, self._p, _END)
@@ -1065,7 +1128,7 @@ class _Callbacks:
                 keeper.raised = e
                 got = _lib.fth_err_set(args[-1], Site(_keep(__file__), _keep(kind), 0),
                                        C.c_int(_STATUS[status][0]), C.c_char_p(b"%s"),
-                                       C.c_char_p(f"{type(e).__name__}: {e}".encode()))
+                                       C.c_char_p(f"{type(e).__name__}: {e}".encode(errors="replace")))
                 args[-1].contents.hint = f"the exception came from your {kind}(): its lines are above".encode()
                 return got
             finally:
@@ -1089,6 +1152,11 @@ class Source:
     def __init__(self, shape: Sequence[int], dtype: DType,
                  read: Callable[[tuple[int, ...], tuple[int, ...]], Any],
                  read_rows: Optional[Callable[[np.ndarray], Any]] = None) -> None:
+        if not isinstance(shape, Iterable):
+            _refuse(f"Source: the shape is {_shown(shape)}", "USAGE", "a tuple of the sizes of the axes: (4,)")
+        for name, function in (("read", read), ("read_rows", read_rows)):
+            if not (callable(function) or function is None):
+                _refuse(f"Source: {name} is {_shown(function)}, which is no function", "USAGE", "read(lo, n)")
         self.shape, self.dtype, self.read, self.read_rows = tuple(shape), dtype, read, read_rows
 
     def __repr__(self) -> str:
@@ -1198,7 +1266,7 @@ def _file_source(context, place):
     ending = _ending(path)
     s, err, box = SourceStruct(), Err(), P()
     if name is None and ending == ".npy":
-        _check(_lib.fth_npy_open(C.byref(s), context._mem, os.fsencode(path), C.byref(err)), err)
+        _check(_lib.fth_npy_open(C.byref(s), context._mem, _path(path), C.byref(err)), err)
         return s
     kind = "zarr" if ending == ".zarr" else _CONTAINERS.get(ending)
     if kind is None or (name is None and kind != "zarr"):
@@ -1209,12 +1277,12 @@ def _file_source(context, place):
         raise Error(f"{path}: no such folder", "FILE_OPEN")
     if kind == "zarr" and name is not None:
         path = os.path.join(path, name.strip("/"))
-    status = getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, os.fsencode(path), C.byref(err))
+    status = getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, _path(path), C.byref(err))
     if status != 0 and kind == "zarr" and b"it is a group" in err.text:
         raise Error(_text(err.text), "FILE_FORMAT", "name an array in it: ('x.zarr', 'group/name')")
     _check(status, err)
     try:
-        given = (box,) if kind == "zarr" else (box, name.encode())
+        given = (box,) if kind == "zarr" else (box, _encoded(name))
         _check(getattr(_lib, f"fth_{kind}_source")(*given, C.byref(s), C.byref(err)), err)
     finally:
         getattr(_lib, f"fth_{kind}_close")(box)
@@ -1303,9 +1371,7 @@ class Batches:
     def ask(self, index: Any) -> None:
         """Start reading the rows `index`, in this order. The batch before stays until this one is
         taken."""
-        index, err = np.ascontiguousarray(index, dtype=np.int64), Err()
-        if index.ndim != 1:
-            raise Error(f"the rows of a batch are a list; this has the shape {index.shape}")
+        index, err = _whole(index, "the rows of a batch"), Err()
         with self._lock:
             _check(_lib.fth_batches_ask_(self._p, _site(), index.ctypes.data_as(C.POINTER(L)),
                                          len(index), C.byref(err)), err)
@@ -1343,6 +1409,7 @@ def _target(where, key):
     if not isinstance(path, (str, os.PathLike)) or not (name is None or isinstance(name, str)):
         _refuse(f"output {key!r} cannot go to {where!r}: it is no array, path, (file, name) or function",
                 "NO_SINK", _WRITABLE)
+    _path(path), _encoded(name or "", "FILE_OPEN")
     path, ending = os.fsdecode(path), _ending(path)
     if ending in (".npy", ".zarr"):
         if name is not None:
@@ -1417,7 +1484,7 @@ class _Files:
             self._open_shared(sinks, members, places, describe)
 
     def _open_one(self, sink, target, number, shape, axes):
-        err, path = Err(), os.fsencode(target.path)
+        err, path = Err(), _path(target.path)
         if target.kind == "npy":
             status = _lib.fth_npy_create(C.byref(sink), self._mem, path, number, len(shape),
                                          (L * MAX_AXES)(*shape), C.byref(err))
@@ -1428,11 +1495,11 @@ class _Files:
         self._closing.append(sink)
 
     def _open_shared(self, sinks, members, places, describe):
-        kind, path = places[members[0]].kind, os.fsencode(places[members[0]].path)
+        kind, path = places[members[0]].kind, _path(places[members[0]].path)
         err, box, items = Err(), P(), (FileItem * len(members))()
         for item, i in zip(items, members):
             number, shape, axes = describe(i)
-            item.name, item.axes = places[i].name.encode(), " ".join(axes).encode()
+            item.name, item.axes = _encoded(places[i].name), " ".join(axes).encode()
             item.dtype, item.n_axes = number, len(shape)
             item.size[:len(shape)] = shape
         given = [] if kind == "h5" else [items, len(items)] + [None] * (kind == "safetensors")
@@ -1492,7 +1559,7 @@ def _plan_file(context, sink, target, number, shape, axes):
     try:  # its rooms depend on the budget: the library says
         real = SinkStruct()
         _check(_lib.fth_zarr_create(C.byref(real), context._mem,
-                                    os.fsencode(os.path.join(folder, "x.zarr")),
+                                    _path(os.path.join(folder, "x.zarr")),
                                     C.byref(_zarr_array(number, shape, axes)), C.byref(err)), err)
     finally:
         shutil.rmtree(folder, True)
@@ -1502,23 +1569,37 @@ def _plan_file(context, sink, target, number, shape, axes):
 
 # ---- values ---------------------------------------------------------------------------------------
 
+def _value(what, x):
+    if not isinstance(x, Value):
+        _refuse_operand(what, x)
+    return x
+
+
+def _add(name, *args):
+    """Add an operation to the graph of its first operand."""
+    first = _FUNCTIONS[name][1].index(Val) - 1  # after the site
+    return _value(name[4:].strip("_"), args[first]).graph._build(name, *args)
+
+
 def _map(op, a, b=None, c=None):
-    return a.graph._build("fth_map_", EW[op], a, b if b is not None else Val(),
-                          c if c is not None else Val())
+    return _add("fth_map_", EW[op], _value(op, a), b if b is not None else Val(), c if c is not None else Val())
 
 
 def _binary(op, swap=False):
     def method(self, other):
-        other = self._lift(other)
-        if other is NotImplemented:
+        value = self._lift(other)
+        if value is NotImplemented:
+            if isinstance(other, (np.ndarray, list, tuple)) or op in ("eq", "ne") and other is not None:
+                _refuse_operand(op, other)  # Python would compare the objects, and say False
             return NotImplemented
-        return _map(op, other, self) if swap else _map(op, self, other)
+        return _map(op, value, self) if swap else _map(op, self, value)
     return method
 
 
 class Value:
     """A handle into a graph. Arithmetic and comparisons build; numbers take the value's dtype. Builders
-    that start with a value are methods too: v.exp(), v.sum("axis"), a.dot(b, "axis")."""
+    that start with a value are methods too: v.exp(), v.sum("axis"), a.dot(b, "axis"). Of == and != only
+    v == None stays Python's, False; arrays, lists and text are refused."""
 
     graph: Graph
     id: int
@@ -1665,7 +1746,7 @@ class Value:
 
     def show(self, rows: int = 10) -> str:
         """Plan and run just this value; its first `rows` rows as text."""
-        err = Err()
+        rows, err = _int(rows, "show: rows"), Err()
         with self.graph._lock, _signals:
             status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
         _check(status, err)
@@ -1700,7 +1781,7 @@ class Input(Value):
         opened = _Opened(g.context, g._callbacks, data,
                          None if isinstance(data, Source) else self.dtype)
         with g._lock:
-            status = _lib.fth_input_set(g._p, self.name.encode(), opened.struct, C.byref(err))
+            status = _lib.fth_input_set(g._p, _encoded(self.name), opened.struct, C.byref(err))
             if status != 0:
                 opened.close()
                 raise _error(err)
@@ -1800,10 +1881,12 @@ class Graph:
         for i, (t, x) in enumerate(zip(types, args)):
             if t in (I, L) and not isinstance(x, bool):
                 given[i] = _int(x, f"{what}: an argument", 32 if t is I else 64)
-            elif t is Val and not isinstance(x, (Value, Val)):
-                _refuse_operand(what, x)
-            elif t is D and not isinstance(x, (float, int, np.floating, np.integer)):
-                _refuse(f"{what}: expected a number, found {x!r}", "GRAPH_ATTR")
+            elif t is Val and not isinstance(x, Val):
+                _value(what, x)
+            elif t is D:
+                given[i] = _real(x, f"{what}: an argument")
+            elif t is B:
+                given[i] = _flag(x, f"{what}: an argument")
         return given
 
     def _last_error(self):
@@ -1862,9 +1945,8 @@ class Graph:
     def axis_ragged(self, name: str, rows: str, row_ptr: Any) -> None:
         """An axis `name` of the entries of the axis `rows`: row r owns entries row_ptr[r] to row_ptr[r+1]-1, as the
         indptr of a scipy.sparse.csr_matrix says."""
-        row_ptr = np.ascontiguousarray(row_ptr, dtype=np.int64)
-        size = self.axis_size(rows)
-        if row_ptr.ndim != 1 or (size is not None and len(row_ptr) != size + 1):
+        row_ptr, size = _whole(row_ptr, f"the row pointers of '{name}'"), self.axis_size(rows)
+        if size is not None and len(row_ptr) != size + 1:
             raise Error(f"'{name}': {row_ptr.size} row pointers for {size} rows of '{rows}'",
                         "AXIS_SIZE", "there is one more than there are rows")
         self._callbacks.live.append(row_ptr)
@@ -1928,7 +2010,7 @@ class Graph:
                                      C.byref(err)), err)
         self._tensors.append(out.value)
         self._callbacks.live.append(array)
-        v = self._build("fth_param_", name.encode(), _axes(axes), out, of_graph=True)
+        v = self._build("fth_param_", _encoded(name), _axes(axes), out, of_graph=True)
         p = Param(self, v.id)
         p.name, p.array = name, array
         self.params[name] = array
@@ -2035,11 +2117,9 @@ class Plan:
         self._targets = {key: _target(where, key) for key, where in self._into.items()
                          if not (where is None or isinstance(where, np.ndarray) or callable(where))}
         _check_targets(self._targets)
-        updates = [updates] if isinstance(updates, Value) else list(updates)
+        updates = list(updates) if isinstance(updates, Iterable) else [updates]  # a Value is not
         for v in updates:
-            if not isinstance(v, Value):
-                _refuse_operand("plan: updates", v)
-            if v.id not in graph._assigns:
+            if _value("plan: updates", v).id not in graph._assigns:
                 _refuse(f"plan: {v!r} is no update", "GRAPH_VALUE",
                         "updates are what assign, adam and optimizer return; other values are outputs")
         for v in values:
@@ -2053,7 +2133,7 @@ class Plan:
                      scratch_bytes=_bytes(limits.pop("scratch", None)),
                      threads=_int(limits.pop("threads", 0), "threads", 32))
         stream = limits.pop("stream", None)
-        lim.stream = None if stream is None else _keep(stream)
+        lim.stream = None if stream is None else _axis(stream)
         for flag in self._FLAGS:
             setattr(lim, flag, bool(limits.pop(flag, False)))
         if limits:
@@ -2088,8 +2168,7 @@ class Plan:
         keys, values = (list(outputs), list(outputs.values())) if isinstance(outputs, Mapping) else \
             (None, list(outputs))
         for v in values:
-            if not isinstance(v, Value):
-                _refuse_operand("plan", v)
+            _value("plan", v)
         return keys if keys is not None else list(range(len(values))), values
 
     def _given(self, into):
@@ -2548,9 +2627,10 @@ def _graph_of(function, *operands):
 
 
 def _reduce(name, v, axes):
+    _value(name, v)
     if axes is None and not v.axes and name in ("sum", "prod") and v.dtype in _RANGE:
         return cast(v, "i64")  # what one with axes would be
-    return v.graph._build("fth_reduce_", RED[name], v, _some(v, axes))
+    return _add("fth_reduce_", RED[name], v, _some(v, axes))
 
 
 def _lifted(what, *operands):
@@ -2591,9 +2671,7 @@ def fma(a: Operand, b: Operand, c: Operand) -> Value:
 def where(condition: Value, a: Operand, b: Operand) -> Value:
     """a where the bool `condition` holds, else b, which is never NaN's business: nothing is computed with
     what is not taken. One of a and b may be a number."""
-    if not isinstance(condition, Value):
-        _refuse_operand("where", condition)
-    return _map("select", condition, *_lifted("where", a, b))
+    return _map("select", _value("where", condition), *_lifted("where", a, b))
 
 
 # ---- made by tools/gen_python (make docs) from fathom/ops.h, fathom/ops.def and docs/operations.md: change that
@@ -2660,7 +2738,7 @@ def clip(v: Value, lo: float, hi: float) -> Value:
     lo: the least number; -math.inf: none
     hi: the largest number; math.inf: none
     dtypes: integers reals; gradient: yes"""
-    return v.graph._build("fth_clip_", v, lo, hi)
+    return _add("fth_clip_", v, lo, hi)
 
 
 @_method
@@ -2669,7 +2747,7 @@ def expand(v: Value, axes: Axes) -> Value:
 
     axes: new axes, "y x" or ["y", "x"], declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_expand_", v, _axes(axes))
+    return _add("fth_expand_", v, _axes(axes))
 
 
 @_method
@@ -2679,7 +2757,7 @@ def rename(v: Value, old: Axes, new: Axes) -> Value:
     old: axes of v, "y x" or ["y", "x"]
     new: as many declared axes of the same sizes
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_rename_", v, _axes(old), _axes(new))
+    return _add("fth_rename_", v, _axes(old), _axes(new))
 
 
 @_method
@@ -2688,7 +2766,7 @@ def layout(v: Value, axes: Axes) -> Value:
 
     axes: all axes of v in the order that is wanted
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_layout_", v, _axes(axes))
+    return _add("fth_layout_", v, _axes(axes))
 
 
 @_method
@@ -2698,7 +2776,7 @@ def merge(v: Value, axes: Axes, into: str) -> Value:
     axes: axes of v, neighbours in this order
     into: their product, declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_merge_", v, _axes(axes), _axis(into))
+    return _add("fth_merge_", v, _axes(axes), _axis(into))
 
 
 @_method
@@ -2709,8 +2787,8 @@ def mark(v: Value, triangle: str, row: str, col: str) -> Value:
     row: axis of the rows
     col: axis of the columns
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_mark_", v, _one_of(TRIANGLE, triangle, "mark: triangle"), _axis(row),
-                          _axis(col))
+    return _add("fth_mark_", v, _one_of(TRIANGLE, triangle, "mark: triangle"), _axis(row),
+                _axis(col))
 
 
 @_method
@@ -2718,7 +2796,7 @@ def stop_gradient(v: Value) -> Value:
     """The value itself; no gradient flows back through it.
 
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_stop_gradient_", v)
+    return _add("fth_stop_gradient_", v)
 
 
 @_method
@@ -2727,7 +2805,7 @@ def mean(v: Value, axes: Optional[Axes] = None) -> Value:
 
     axes: axes of v, "y x" or ["y", "x"]; all where none are given
     dtypes: reals complex; gradient: yes"""
-    return v.graph._build("fth_mean_", v, _some(v, axes))
+    return _add("fth_mean_", v, _some(v, axes))
 
 
 @_method
@@ -2736,7 +2814,7 @@ def count(v: Value, axes: Optional[Axes] = None) -> Value:
 
     axes: axes of v, "y x" or ["y", "x"]; all where none are given
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_count_", v, _some(v, axes))
+    return _add("fth_count_", v, _some(v, axes))
 
 
 @_method
@@ -2745,7 +2823,7 @@ def variance(v: Value, axes: Optional[Axes] = None) -> Value:
 
     axes: axes of v, "y x" or ["y", "x"]; all where none are given
     dtypes: reals; gradient: yes"""
-    return v.graph._build("fth_variance_", v, _some(v, axes))
+    return _add("fth_variance_", v, _some(v, axes))
 
 
 @_method
@@ -2757,7 +2835,7 @@ def histogram(v: Value, axis: str, bin_axis: str, lo: float, hi: float) -> Value
     lo: where the first bin begins
     hi: where the last bin ends; what lies outside is not counted
     dtypes: integers reals; gradient: no"""
-    return v.graph._build("fth_histogram_", v, _axis(axis), _axis(bin_axis), lo, hi)
+    return _add("fth_histogram_", v, _axis(axis), _axis(bin_axis), lo, hi)
 
 
 @_method
@@ -2767,7 +2845,7 @@ def gather(v: Value, axis: str, index: Value) -> Value:
     axis: an axis of v
     index: i32, u32 or i64; its axes take the place of the axis, those that v has too are batches
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_gather_", v, _axis(axis), index)
+    return _add("fth_gather_", v, _axis(axis), index)
 
 
 @_method
@@ -2777,7 +2855,7 @@ def column(v: Value, axis: str, at: int) -> Value:
     axis: an axis of v
     at: which element of the axis: from 0 to its size less one
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_column_", v, _axis(axis), at)
+    return _add("fth_column_", v, _axis(axis), at)
 
 
 @_method
@@ -2788,7 +2866,7 @@ def scatter_add(v: Value, axis: Axes, index: Value, into: str) -> Value:
     index: i32, u32 or i64: where each row goes
     into: axis of the sums, declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_scatter_add_", v, _axes(axis), index, _axis(into))
+    return _add("fth_scatter_add_", v, _axes(axis), index, _axis(into))
 
 
 @_method
@@ -2799,7 +2877,7 @@ def compact(v: Value, axis: str, mask: Value, into: str) -> Value:
     mask: bool, over the axis
     into: an axis of the size that the result has, declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_compact_", v, _axis(axis), mask, _axis(into))
+    return _add("fth_compact_", v, _axis(axis), mask, _axis(into))
 
 
 @_method
@@ -2808,7 +2886,7 @@ def spread(v: Value, entries: str) -> Value:
 
     entries: an axis of Graph.axis_ragged
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_spread_", v, _axis(entries))
+    return _add("fth_spread_", v, _axis(entries))
 
 
 @_method
@@ -2817,7 +2895,7 @@ def collect(v: Value, entries: str) -> Value:
 
     entries: an axis of Graph.axis_ragged
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_collect_", v, _axis(entries))
+    return _add("fth_collect_", v, _axis(entries))
 
 
 @_method
@@ -2829,7 +2907,7 @@ def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Valu
     into: an axis of the size that the result has, declared before
     value: what they are
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_pad_", v, _axis(axis), before, _axis(into), value)
+    return _add("fth_pad_", v, _axis(axis), before, _axis(into), value)
 
 
 @_method
@@ -2841,7 +2919,7 @@ def slice_step(v: Value, axis: str, start: int, step: int, into: str) -> Value:
     step: how far it is to the next
     into: an axis of as many elements as are wanted, declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_slice_step_", v, _axis(axis), start, step, _axis(into))
+    return _add("fth_slice_step_", v, _axis(axis), start, step, _axis(into))
 
 
 @_method
@@ -2853,8 +2931,8 @@ def window(v: Value, axis: str, lo: int, tap: str, border: str = "zero") -> Valu
     tap: axis of the window: its size is how many elements it has
     border: what lies beyond the ends: "zero", "clamp", "reflect", "mirror" or "wrap"
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_window_", v, _axis(axis), lo, _axis(tap),
-                          _one_of(BORDER, border, "window: border"))
+    return _add("fth_window_", v, _axis(axis), lo, _axis(tap),
+                _one_of(BORDER, border, "window: border"))
 
 
 @_method
@@ -2866,8 +2944,8 @@ def correlate(v: Value, axes: Axes, weights: Value, taps: Axes, border: str = "z
     taps: an axis of the weights for each of the axes
     border: what lies beyond the ends: "zero", "clamp", "reflect", "mirror" or "wrap"
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_correlate_", v, _axes(axes), weights, _axes(taps),
-                          _one_of(BORDER, border, "correlate: border"))
+    return _add("fth_correlate_", v, _axes(axes), weights, _axes(taps),
+                _one_of(BORDER, border, "correlate: border"))
 
 
 @_method
@@ -2876,7 +2954,7 @@ def flip(v: Value, axis: str) -> Value:
 
     axis: an axis of v
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_flip_", v, _axis(axis))
+    return _add("fth_flip_", v, _axis(axis))
 
 
 @_method
@@ -2886,7 +2964,7 @@ def roll(v: Value, axis: str, by: int) -> Value:
     axis: an axis of v
     by: how far; may be negative
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_roll_", v, _axis(axis), by)
+    return _add("fth_roll_", v, _axis(axis), by)
 
 
 @_method
@@ -2898,7 +2976,7 @@ def searchsorted(sorted: Value, axis: str, v: Value, right: bool = False) -> Val
     v: what is looked up, of the same dtype
     right: count those that are equal, too
     dtypes: bool integers reals; gradient: no"""
-    return sorted.graph._build("fth_searchsorted_", sorted, _axis(axis), v, right)
+    return _add("fth_searchsorted_", sorted, _axis(axis), v, right)
 
 
 @_method
@@ -2908,7 +2986,7 @@ def quantile(v: Value, axis: str, q: float) -> Value:
     axis: an axis of v
     q: from 0 to 1
     dtypes: integers reals; gradient: yes"""
-    return v.graph._build("fth_quantile_", v, _axis(axis), q)
+    return _add("fth_quantile_", v, _axis(axis), q)
 
 
 @_method
@@ -2919,7 +2997,7 @@ def upsample(v: Value, axis: str, factor: int, into: str) -> Value:
     factor: how often each element is repeated
     into: an axis of the size that the result has, declared before
     dtypes: all; gradient: yes"""
-    return v.graph._build("fth_upsample_", v, _axis(axis), factor, _axis(into))
+    return _add("fth_upsample_", v, _axis(axis), factor, _axis(into))
 
 
 @_method
@@ -2930,7 +3008,7 @@ def dot(a: Value, b: Value, axes: Axes) -> Value:
     b: its axes are those of the result
     axes: axes that both have
     dtypes: reals complex; gradient: yes"""
-    return a.graph._build("fth_dot_", a, b, _axes(axes))
+    return _add("fth_dot_", a, b, _axes(axes))
 
 
 @_method
@@ -2942,9 +3020,8 @@ def dot_triangle(a: Value, b: Value, axes: Axes, triangle: str, row: str, col: s
     row: axis of the rows
     col: axis of the columns
     dtypes: reals complex; gradient: yes"""
-    return a.graph._build("fth_dot_triangle_", a, b, _axes(axes),
-                          _one_of(TRIANGLE, triangle, "dot_triangle: triangle"), _axis(row),
-                          _axis(col))
+    return _add("fth_dot_triangle_", a, b, _axes(axes),
+                _one_of(TRIANGLE, triangle, "dot_triangle: triangle"), _axis(row), _axis(col))
 
 
 @_method
@@ -2955,7 +3032,7 @@ def cholesky(a: Value, row: str, col: str) -> Value:
     row: axis of the rows
     col: axis of the columns
     dtypes: f32 f64 complex; gradient: yes"""
-    return a.graph._build("fth_cholesky_", a, _axis(row), _axis(col))
+    return _add("fth_cholesky_", a, _axis(row), _axis(col))
 
 
 # ---- end of what is made
@@ -2965,13 +3042,13 @@ def cholesky(a: Value, row: str, col: str) -> Value:
 def cast(v: Value, dtype: DType) -> Value:
     """v with another dtype, "f32" or np.float32: the only way to change one. Real to integer truncates, and
     NaN or a number out of range fails the run; to bool it gives v != 0."""
-    return v.graph._build("fth_cast_", v, _dtype_number(dtype))
+    return _add("fth_cast_", v, _dtype_number(dtype))
 
 
 @_method
 def split(v: Value, axis: str, into: Optional[Axes] = None) -> Value:
     """Undo a merge: `axis` becomes the axes that were merged, or the axes `into` of the same sizes."""
-    return v.graph._build("fth_split_", v, _axis(axis), _axes(into) if into else None)
+    return _add("fth_split_", v, _axis(axis), _axes(into) if into else None)
 
 
 @_method
@@ -2981,14 +3058,15 @@ def logsumexp(v: Value, axes: Optional[Axes] = None) -> Value:
 
 
 def _extreme(largest, v, axis):
+    what = "argmax" if largest else "argmin"
     if axis is None:
-        names = v.axes
+        names = _value(what, v).axes
         if len(names) != 1:
-            _refuse(f"{'argmax' if largest else 'argmin'}: {v!r} has {len(names)} axes, and none was named",
+            _refuse(f"{what}: {v!r} has {len(names)} axes, and none was named",
                     "GRAPH_ATTR", 'name one; of all together: v.merge("y x", "pixel").argmax("pixel"), '
                     "with the new axis declared, gives NumPy's flat index")
         axis = names[0]
-    return v.graph._build("fth_arg_", largest, v, _axis(axis))
+    return _add("fth_arg_", largest, v, _axis(axis))
 
 
 @_method
@@ -3010,7 +3088,7 @@ def scan(v: Value, axis: str, reduction: str = "sum", exclusive: bool = False,
          reverse: bool = False) -> Value:
     """Running `reduction` ("sum", "prod", "min" or "max") along `axis`; `exclusive` leaves each element itself
     out, `reverse` goes from the end."""
-    return v.graph._build("fth_scan_", _one_of(RED, reduction, "scan: reduction"), v, _axis(axis), exclusive,
+    return _add("fth_scan_", _one_of(RED, reduction, "scan: reduction"), v, _axis(axis), exclusive,
                           reverse)
 
 
@@ -3023,14 +3101,14 @@ def cumsum(v: Value, axis: str) -> Value:
 def solve(a: Value, b: Value, row: str, col: str) -> Value:
     """x with a x = b, where a is triangular over (row, col) and marked so (`cholesky` and `mark` do that): b
     has the axis `row`, and x has `col` in its place."""
-    return a.graph._build("fth_solve_", a, b, _axis(row), _axis(col), False)
+    return _add("fth_solve_", a, b, _axis(row), _axis(col), False)
 
 
 def solve_t(a: Value, b: Value, row: str, col: str) -> Value:
     """x with the transpose of a (the conjugate transpose of complex ones), a triangular over (row, col): b has
     the axis `col`, and x has `row` in its place. solve and then solve_t with a Cholesky factor L apply
     the inverse of L L^H."""
-    return a.graph._build("fth_solve_", a, b, _axis(row), _axis(col), True)
+    return _add("fth_solve_", a, b, _axis(row), _axis(col), True)
 
 
 @_method
@@ -3038,36 +3116,34 @@ def eigh(a: Value, row: str, col: str) -> tuple[Value, Value]:
     """(values, vectors) of symmetric or Hermitian matrices over (row, col), of at most 64 rows; the lower
     triangle is read. Values ascend along `row`; vector `row` has its components along `col`, norm 1, and
     its largest component positive."""
-    v = a.graph._build("fth_eigh_", a, _axis(row), _axis(col))
+    v = _add("fth_eigh_", a, _axis(row), _axis(col))
     return v, v.out(1)
 
 
 @_method
 def inverse(a: Value, row: str, col: str) -> tuple[Value, Value]:
     """(inverse, log |determinant|) of matrices over (row, col), of at most 64 rows."""
-    v = a.graph._build("fth_inverse_", a, _axis(row), _axis(col))
+    v = _add("fth_inverse_", a, _axis(row), _axis(col))
     return v, v.out(1)
 
 
 def concat(values: Iterable[Value], axes: Axes, into: str) -> Value:
     """`values` one behind the other along `axes`, one of each: concat([a, b], "m n", "mn") has a's axis m, then
     b's axis n, as `into`, whose size is the sum. One name serves all."""
-    values = _listed("concat", values)
-    names = axes.split() if isinstance(axes, str) else list(axes)
+    values, names = _listed("concat", values), _axes(axes).split()
     if len(names) == 1:
         names = names * len(values)
     if len(names) != len(values):
         raise Error(f"concat: {len(values)} values and {len(names)} axes", "GRAPH_ATTR")
     array = (Val * len(values))(*[v._as_parameter_ for v in values])
-    texts = (S * len(values))(*[n.encode() for n in names])
+    texts = (S * len(values))(*names)
     return values[0].graph._build("fth_concat_", len(values), array, texts, _axis(into))
 
 
 def _listed(what, values):
-    values = list(values)
-    for v in values:
-        if not isinstance(v, Value):
-            _refuse_operand(what, v)
+    if not isinstance(values, Iterable) or isinstance(values, (str, np.ndarray)):
+        _refuse(f"{what}: expected a list of values, found {_shown(values)}", "GRAPH_VALUE", f"{what}([a, b], ..)")
+    values = [_value(what, v) for v in values]
     if not values:
         _refuse(f"{what}: no values", "GRAPH_ATTR", "give at least one")
     return values
@@ -3082,13 +3158,13 @@ def stack(values: Iterable[Value], axis: str) -> Value:
 
 def slice_axis(v: Value, axis: str, start: int, into: str) -> Value:
     """As many elements along `axis` as the axis `into` has, from `start` on. As a method: v.slice."""
-    return v.graph._build("fth_slice_", v, _axis(axis), start, _axis(into))
+    return _add("fth_slice_", v, _axis(axis), start, _axis(into))
 
 
 @_method
 def sort(v: Value, axis: str, descending: bool = False) -> tuple[Value, Value]:
     """(sorted along `axis`, the order as i64): stable, from small to large or `descending`; NaN last."""
-    out = v.graph._build("fth_sort_", v, _axis(axis), descending)
+    out = _add("fth_sort_", v, _axis(axis), descending)
     return out, out.out(1)
 
 
@@ -3096,7 +3172,7 @@ def sort(v: Value, axis: str, descending: bool = False) -> tuple[Value, Value]:
 def topk(v: Value, axis: str, into: str, largest: bool = True) -> tuple[Value, Value]:
     """(the largest or smallest along `axis`, in order; their positions as i64); the size of the axis `into`
     is how many. With largest=False the smallest."""
-    out = v.graph._build("fth_topk_", v, _axis(axis), _axis(into), largest)
+    out = _add("fth_topk_", v, _axis(axis), _axis(into), largest)
     return out, out.out(1)
 
 
@@ -3104,7 +3180,7 @@ def topk(v: Value, axis: str, into: str, largest: bool = True) -> tuple[Value, V
 def collect_max(v: Value, entries: str) -> tuple[Value, Value]:
     """(largest entry of each row, its position along the axis `entries` as i64); -inf and -1 for a row
     without entries, NaN if any entry is."""
-    out = v.graph._build("fth_collect_extreme_", True, v, _axis(entries))
+    out = _add("fth_collect_extreme_", True, v, _axis(entries))
     return out, out.out(1)
 
 
@@ -3112,7 +3188,7 @@ def collect_max(v: Value, entries: str) -> tuple[Value, Value]:
 def collect_min(v: Value, entries: str) -> tuple[Value, Value]:
     """(smallest entry of each row, its position along the axis `entries` as i64); inf and -1 for a row
     without entries, NaN if any entry is."""
-    out = v.graph._build("fth_collect_extreme_", False, v, _axis(entries))
+    out = _add("fth_collect_extreme_", False, v, _axis(entries))
     return out, out.out(1)
 
 
@@ -3122,40 +3198,40 @@ def scatter(v: Value, axis: Axes, index: Value, into: str, how: str = "set",
     """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
     is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
     `fill`, which takes part in a minimum or maximum."""
-    return v.graph._build("fth_scatter_", _one_of(SCATTER, how, "scatter: how"), v, _axes(axis), index,
+    return _add("fth_scatter_", _one_of(SCATTER, how, "scatter: how"), v, _axes(axis), index,
                           _axis(into), fill)
 
 
 @_method
 def median(v: Value, axis: str) -> Value:
     """Median along `axis`, between the two middle elements, as numpy.median; NaN if any is."""
-    return v.graph._build("fth_quantile_", v, _axis(axis), 0.5)
+    return _add("fth_quantile_", v, _axis(axis), 0.5)
 
 
 @_method
 def fft(v: Value, axes: Axes, into: Axes) -> Value:
     """Discrete Fourier transform over one to three `axes` of v, "x", "y x" or "z y x"; the axes `into`, of
     the same sizes, take their place. Of complex numbers: cast reals, or write rfft."""
-    return v.graph._build("fth_fft_", FFT["forward"], v, _axes(axes), _axes(into))
+    return _add("fth_fft_", FFT["forward"], v, _axes(axes), _axes(into))
 
 
 @_method
 def ifft(v: Value, axes: Axes, into: Axes) -> Value:
     """Inverse of fft, from `axes` to the axes `into`, divided by the number of points."""
-    return v.graph._build("fth_fft_", FFT["inverse"], v, _axes(axes), _axes(into))
+    return _add("fth_fft_", FFT["inverse"], v, _axes(axes), _axes(into))
 
 
 @_method
 def rfft(v: Value, axes: Axes, into: Axes) -> Value:
     """Transform of reals over `axes`; the last axis of `into` has n//2 + 1 elements."""
-    return v.graph._build("fth_fft_", FFT["real"], v, _axes(axes), _axes(into))
+    return _add("fth_fft_", FFT["real"], v, _axes(axes), _axes(into))
 
 
 @_method
 def irfft(v: Value, axes: Axes, into: Axes) -> Value:
     """Inverse of rfft, from `axes` to the axes `into`: the last of `axes` has n//2 + 1 elements for the n of
     `into`. Divided by the number of points."""
-    return v.graph._build("fth_fft_", FFT["real_inverse"], v, _axes(axes), _axes(into))
+    return _add("fth_fft_", FFT["real_inverse"], v, _axes(axes), _axes(into))
 
 
 def conv2d(v: Value, w: Value, y: str = "y", x: str = "x", chan: str = "chan", ky: str = "ky",
@@ -3168,35 +3244,35 @@ def conv2d(v: Value, w: Value, y: str = "y", x: str = "x", chan: str = "chan", k
     of 3 by 3."""
     c = Conv(*[_axis(name) for name in (y, x, out_y or y, out_x or x, chan, ky, kx)], *[_int(x, f"conv2d: {what}") for what, x in (
                  ("stride", stride), ("dilation", dilation), ("pad_y", pad_y), ("pad_x", pad_x))])
-    return v.graph._build("fth_conv2d_tiled_" if tiled else "fth_conv2d_", v, w, C.byref(c))
+    return _add("fth_conv2d_tiled_" if tiled else "fth_conv2d_", v, w, C.byref(c))
 
 
 @_method
 def pool_mean(v: Value, axis: str, factor: int, into: str) -> Value:
     """Mean of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
     elements."""
-    return v.graph._build("fth_pool_", RED["sum"], True, v, _axis(axis), factor, _axis(into))
+    return _add("fth_pool_", RED["sum"], True, v, _axis(axis), factor, _axis(into))
 
 
 @_method
 def pool_sum(v: Value, axis: str, factor: int, into: str) -> Value:
     """Sum of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
     elements."""
-    return v.graph._build("fth_pool_", RED["sum"], False, v, _axis(axis), factor, _axis(into))
+    return _add("fth_pool_", RED["sum"], False, v, _axis(axis), factor, _axis(into))
 
 
 @_method
 def pool_max(v: Value, axis: str, factor: int, into: str) -> Value:
     """Maximum of blocks of `factor` elements along `axis`, which do not overlap; the axis `into` has size/factor
     elements."""
-    return v.graph._build("fth_pool_", RED["max"], False, v, _axis(axis), factor, _axis(into))
+    return _add("fth_pool_", RED["max"], False, v, _axis(axis), factor, _axis(into))
 
 
 def poisson(rate: Value, seed: Union[int, Value] = 0, iteration: Union[int, Value] = 0,
             stream: int = 0) -> Value:
     """One draw per element of `rate`, i64: a function of (seed, stream, iteration, index), of which seed and
     iteration may be scalars of the graph."""
-    g = rate.graph
+    g = _value("poisson", rate).graph
     seed, iteration = (x if isinstance(x, Value) else g.const(_int(x, "a seed"), "i64")
                        for x in (seed, iteration))
     return g._build("fth_poisson_", rate, seed, iteration, stream)
@@ -3207,9 +3283,7 @@ def grad(loss: Value, wrt: Union[Value, Iterable[Value]]) -> Any:
     of values, which are planned like any other. For complex ones dL/dRe + i dL/dIm."""
     one = isinstance(wrt, Value)
     values = [wrt] if one else _listed("grad", wrt)
-    if not isinstance(loss, Value):
-        _refuse_operand("grad", loss)
-    g, n = loss.graph, len(values)
+    g, n = _value("grad", loss).graph, len(values)
     ins = (Val * n)(*[v._as_parameter_ for v in values])
     outs = (Val * n)()
     with g._lock:
@@ -3220,12 +3294,26 @@ def grad(loss: Value, wrt: Union[Value, Iterable[Value]]) -> Any:
     return found[0] if one else found
 
 
+def _parameter(what, x):
+    if not isinstance(x, Param):
+        _refuse(f"{what}: expected a parameter, found {_shown(x)}", "GRAPH_VALUE",
+                "parameters are what g.param(name, array, axes) returns")
+    return x
+
+
 def assign(param: Param, value: Value) -> Value:
     """After every read of the parameter, put `value` there; give what it returns to plan(updates=...). A run
     that fails changes no parameter; `param` is assigned once per graph."""
-    v = param.graph._build("fth_assign_", param, value)
+    v = _add("fth_assign_", param, value)
     v.graph._assigns.add(v.id)
     return v
+
+
+def _all_values(what, *given):
+    for x in given:
+        if not isinstance(x, Value):
+            _refuse(f"{what}: expected a value, found {_shown(x)}", "GRAPH_VALUE",
+                    'numbers that change are scalars of the graph: g.scalar("rate", 0.1), g.scalar("step", 1, "i64")')
 
 
 def adam(param: Param, gradient: Value, rate: Value, step: Value, beta1: float = 0.9,
@@ -3233,14 +3321,11 @@ def adam(param: Param, gradient: Value, rate: Value, step: Value, beta1: float =
     """The three assigns of one Adam step of `param` by its `gradient`, for plan(updates=...). `rate` (f64) and
     `step` (i64, from 1) are scalars of the graph; the moments, with the factors beta1 and beta2, become
     parameters "<name>.m" and "<name>.v". `eps` is added to the root of the second; `decay` is that of AdamW."""
-    g = param.graph
-    for x in (gradient, rate, step):
-        if not isinstance(x, Value):
-            _refuse(f"adam: expected a value, found {x!r}", "GRAPH_VALUE",
-                    'numbers that change are scalars of the graph: g.scalar("rate", 0.1), g.scalar("step", 1, "i64")')
+    g = _parameter("adam", param).graph
+    _all_values("adam", gradient, rate, step)
     m, v = (g._carried(param, x) for x in ("m", "v"))
     out = (Val * 3)()
-    opt = AdamStruct(beta1, beta2, eps, decay)
+    opt = AdamStruct(*(_real(x, "adam: an argument") for x in (beta1, beta2, eps, decay)))
     with g._lock:
         status = _lib.fth_adam_(_site(), C.byref(opt), param, gradient, m, v, rate, step, out)
         if status != 0 or any(x.id == 0 for x in out):
@@ -3257,11 +3342,8 @@ def optimizer(kind: str, param: Param, gradient: Value, rate: Value, beta1: Valu
     "rmsprop". `rate` and `beta1` (f64; the momentum of sgd) and `step` (i64, from 1) are scalars of the
     graph, which may change from run to run; nadam needs the `product` of its momenta too. What is
     carried becomes the parameters "<name>.first" and "<name>.second"."""
-    g, number = param.graph, _one_of(OPTIM, kind, "optimizer: kind")
-    for x in (gradient, rate, beta1, step):
-        if not isinstance(x, Value):
-            _refuse(f"optimizer: expected a value, found {x!r}", "GRAPH_VALUE",
-                    'numbers that change are scalars of the graph: g.scalar("rate", 0.1), g.scalar("step", 1, "i64")')
+    g, number = _parameter("optimizer", param).graph, _one_of(OPTIM, kind, "optimizer: kind")
+    _all_values("optimizer", gradient, rate, beta1, step, *[product] * (product is not None))
     carries = _lib.fth_optim_carries(number)
     state = [g._carried(param, x) if carries & bit else None
              for bit, x in ((1, "first"), (2, "second"))]
@@ -3285,8 +3367,10 @@ def schedule(kind: str, step: int, rate: float, last: float = 0.0, steps: int = 
     """The learning rate at a `step` (from 0), of the kind "constant", "exponential", "cosine", "linear" or
     "one_cycle": from `rate` to `last` in so many `steps`, after `warmup` steps from 0; one_cycle rises
     for the fraction `rise` of the steps."""
-    s = ScheduleStruct(_one_of(SCHEDULE, kind, "schedule: kind"), rate, last, steps, warmup, rise)
-    return _lib.fth_schedule_rate(C.byref(s), step)
+    s = ScheduleStruct(_one_of(SCHEDULE, kind, "schedule: kind"), _real(rate, "schedule: rate"),
+                       _real(last, "schedule: last"), _int(steps, "schedule: steps", lo=1),
+                       _int(warmup, "schedule: warmup", lo=0), _real(rise, "schedule: rise"))
+    return _lib.fth_schedule_rate(C.byref(s), _int(step, "schedule: step", lo=0))
 
 
 # ---- operations of your own, from shared objects (fathom/op_check.h) ----------------------------
@@ -3334,7 +3418,7 @@ class Op:
             except ValueError:
                 _refuse(f"Op: '{path}' has no symbol '{symbol}'", "GRAPH_OP",
                         f"export it: FTH_OP_EXPORT({symbol}, &record);")
-        _check(_lib.fth_op_import(C.byref(out), address, symbol.encode(), C.byref(err)), err)
+        _check(_lib.fth_op_import(C.byref(out), address, _encoded(symbol), C.byref(err)), err)
         self._p, self.name = out.value, symbol
 
     def __repr__(self) -> str:
@@ -3343,8 +3427,10 @@ class Op:
 
 def axis_id(graph: Graph, name: str) -> int:
     """The number of the axis `name` of `graph`, as attributes of operations hold it (fth_axis_id)."""
+    if not isinstance(graph, Graph):
+        _refuse(f"axis_id: expected a graph, found {_shown(graph)}", "USAGE", "axis_id(graph, name)")
     with graph._lock:
-        number = _lib.fth_axis_find(graph._p, name.encode())
+        number = _lib.fth_axis_find(graph._p, _encoded(name))
     if number < 0:
         _refuse(f"there is no axis '{name}'", "AXIS_NAME")
     return number
@@ -3354,10 +3440,14 @@ def custom(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b"", out
     """Add `op`, an operation of your own, to the graph of its operands `values`. `attr` are the bytes of
     its attribute (struct.pack, bytes of a ctypes.Structure); gives a value, or a tuple of so many
     `outputs`."""
-    values = [values] if isinstance(values, Value) else list(values)
-    if not values:
-        _refuse("custom: an operation takes at least one value", "GRAPH_OP")
-    g, attr = values[0].graph, bytes(attr)
+    if not isinstance(op, Op):
+        _refuse(f"custom: expected an Op, found {_shown(op)}", "GRAPH_OP", 'fathom.Op("libmine.so", "symbol")')
+    values = _listed("custom", [values] if isinstance(values, Value) else values)
+    try:
+        g, attr = values[0].graph, bytes(memoryview(attr))
+    except TypeError:
+        _refuse(f"custom: expected the bytes of an attribute, found {_shown(attr)}", "GRAPH_ATTR",
+                "struct.pack(..), or a ctypes.Structure")
     array = (Val * len(values))(*[v._as_parameter_ for v in values])
     first = g._build("fth_node_add_", op._p, len(values), array, attr or None, len(attr),
                      of_graph=True)
@@ -3374,8 +3464,8 @@ def op_check(op: Op, values: Union[Value, Iterable[Value]], attr: bytes = b"", i
     the default of each. `inputs` are arrays for the operands, None for random ones; `gradient` is how far
     gradients may be from differences, negative: they are not compared. Gives what was tried: calls, axes,
     joins, gradient_error."""
+    values = _listed("op_check", [values] if isinstance(values, Value) else values)
     v = custom(op, values, attr)
-    values = [values] if isinstance(values, Value) else list(values)
     opt, report, err, kept = OpCheckOptions(seed, cuts, threads, gradient), OpCheckReport(), Err(), []
     pointers = getattr(opt, "in")
     for i, (array, value) in enumerate(zip(inputs, values)):
@@ -3422,7 +3512,7 @@ def _words(value):
     if value is True:
         return []
     if isinstance(value, (str, os.PathLike)):
-        return [os.fsencode(value)]
+        return [_path(value)]
     if isinstance(value, (list, tuple, np.ndarray)):
         return [w for v in value for w in _words(v)]
     if isinstance(value, (int, np.integer)):
@@ -3433,7 +3523,7 @@ def _words(value):
 class _Experiment:
     def __init__(self, library, context, compat, quirks, flags):
         self._lib, self.context, self._p, err, out = library, context, None, Err(), P()
-        _check(library.fth_bragg_create(C.byref(out), context._p, compat.encode(), C.byref(err)),
+        _check(library.fth_bragg_create(C.byref(out), context._p, _encoded(compat), C.byref(err)),
                err)
         self._p = out.value
         self._life = _Life(self, context._life, library.fth_bragg_destroy, self._p)
@@ -3450,7 +3540,7 @@ class _Experiment:
         words, err = _words(value), Err()
         if words is None:
             return
-        _check(self._lib.fth_bragg_set(self._p, name.encode(), (S * len(words))(*words),
+        _check(self._lib.fth_bragg_set(self._p, _encoded(name), (S * len(words))(*words),
                                        len(words), C.byref(err)), err)
 
 
@@ -3511,7 +3601,7 @@ class _Bragg:
         e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
         out = np.empty(e.shape + (len(names),), np.float64)
         with _signals:
-            status = self.fth_bragg_jacobian(e._p, (S * len(names))(*[n.encode() for n in names]),
+            status = self.fth_bragg_jacobian(e._p, (S * len(names))(*[_encoded(n) for n in names]),
                                              len(names), out.ctypes.data, C.byref(err))
         _check(status, err)
         return out
@@ -3597,9 +3687,9 @@ class _Focus(_Exported):
     def _open(self, stack, context, options):
         err, out, array, paths = Err(), P(), None, []
         if isinstance(stack, (str, os.PathLike)):
-            paths = [os.fsencode(stack)]
+            paths = [_path(stack)]
         elif isinstance(stack, (list, tuple)) and stack and isinstance(stack[0], (str, os.PathLike)):
-            paths = [os.fsencode(p) for p in stack]
+            paths = [_path(p) for p in stack]
         else:
             stack = np.asarray(stack)
             stack = np.ascontiguousarray(stack, stack.dtype.newbyteorder("="))  # big-endian files
@@ -3729,12 +3819,12 @@ class _Ptycho:
                 value = "true" if value else "false"
             elif isinstance(value, (list, tuple, np.ndarray)):
                 value = ",".join(str(v) for v in value)
-            given += [name.encode(), os.fsencode(value) if isinstance(value, os.PathLike) else str(value).encode()]
-        words = [os.fsencode(w) for w in words]
+            given += [_encoded(name), _path(value) if isinstance(value, os.PathLike) else _encoded(str(value), "USAGE")]
+        words = [_path(w) for w in words]
         text, err = os.path.join(folder, "printed.txt"), Err()
         with _signals:
-            status = self._function(context._p, verb.encode(), (S * len(words))(*words), len(words),
-                                    (S * (len(given) + 1))(*given, None), os.fsencode(text), C.byref(err))
+            status = self._function(context._p, _encoded(verb), (S * len(words))(*words), len(words),
+                                    (S * (len(given) + 1))(*given, None), _path(text), C.byref(err))
         _check(status, err)
         with open(text, encoding="utf-8") as f:
             return f.read()
@@ -3886,7 +3976,7 @@ class SplatModel:
     def save(self, path: Path) -> Path:
         """Write `path` as .ply, .splat, .spz, .sog or .html, by its ending; the path."""
         err = Err()
-        _check(self._splat._call("fth_splat_save")(self._p, os.fsencode(path), C.byref(err)), err)
+        _check(self._splat._call("fth_splat_save")(self._p, _path(path), C.byref(err)), err)
         return path
 
     def render(self, camera: Mapping[str, Any], **options: Any) -> Any:
@@ -3935,7 +4025,7 @@ class _Splat(_Exported):
         if os.fspath(path).endswith(".safetensors"):
             return self.model(self.checkpoint(path), context)
         out, err = P(), Err()
-        _check(self._call("fth_splat_load")(C.byref(out), context._p, os.fsencode(path), C.byref(err)), err)
+        _check(self._call("fth_splat_load")(C.byref(out), context._p, _path(path), C.byref(err)), err)
         return SplatModel(self, context, out.value)
 
     def model(self, arrays: Any, context: Optional[Context] = None, memory: Size = None,
@@ -3994,7 +4084,7 @@ class _Splat(_Exported):
             _refuse("camera: expected a model such as 'OPENCV' with its distortion of up to 8 numbers, found "
                     f"{len(bends)} numbers and model {name!r}", "USAGE")
         c = _SplatCamera(width, height, (D * 4)(*lens), (D * 12)(*pose[:3].ravel()), (D * 3)(*background),
-                         0.999 if raster == "fast" else 0.99, None if name is None else os.fsencode(name),
+                         0.999 if raster == "fast" else 0.99, None if name is None else _path(name),
                          (D * 8)(*bends), len(bends), bool(antialiased), bool(gut))
         if width < 1 or height < 1:
             _refuse(f"camera: expected a size, found {width} x {height}", "USAGE")
@@ -4322,7 +4412,7 @@ class SpatialFit:
             context = Context(memory=memory, threads=threads, device=device)
             with _signals:
                 status = self._spatial._call("fth_spatial_project")(
-                    context._p, os.fsencode(self.model_path), os.fsencode(folder), os.fsencode(out), C.byref(err))
+                    context._p, _path(self.model_path), _path(folder), _path(out), C.byref(err))
             _check(status, err)
             found = [np.load(os.path.join(out, name)) for name in ("factors.npy", "scales.npy")]
         return tuple(found) if scales else found[0]
@@ -4431,7 +4521,7 @@ class _Spatial(_Exported):
         """What `fathom spatial info` proposes and `fathom spatial generate` makes of it."""
         settings = {"instrument": "spatial", "name": "adata", "seed": _int(seed, "seed", lo=0)}
         made = {}
-        while (text := self._call("fth_spatial_model")(str(model).encode(), len(made))) is not None:
+        while (text := self._call("fth_spatial_model")(_encoded(str(model), "USAGE"), len(made))) is not None:
             key, value = _text(text).split("=", 1)
             made[key] = _setting(value)
         if not made:
@@ -4601,7 +4691,7 @@ class _Spatial(_Exported):
             log.append(line)
             if line.startswith(("note", "removed", "rebuilding")):  # "note: ...", "notice: ..."
                 notices.append(line)
-        call = _SpatialCall(os.fsencode(config), None, None if device in (None, "auto") else str(device).encode(),
+        call = _SpatialCall(_path(config), None, None if device in (None, "auto") else _encoded(str(device), "USAGE"),
                             _bytes(memory), 0, _int(threads, "threads", 32, 0), _TEXT_FN(tell),
                             _STOP_FN(lambda _user: bool(failed) or _signals.interrupted), _TEXT_FN(say),
                             _TEXT_FN(lambda _user, line: mistakes.append(_text(line))))

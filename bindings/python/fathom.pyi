@@ -136,7 +136,8 @@ class Batches:
 
 class Value:
     """A handle into a graph. Arithmetic and comparisons build; numbers take the value's dtype. Builders
-    that start with a value are methods too: v.exp(), v.sum("axis"), a.dot(b, "axis")."""
+    that start with a value are methods too: v.exp(), v.sum("axis"), a.dot(b, "axis"). Of == and != only
+    v == None stays Python's, False; arrays, lists and text are refused."""
     graph: Graph
     id: int
     def __init__(self, graph: Graph, id: int) -> None: ...

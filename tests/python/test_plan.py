@@ -229,7 +229,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.status, "DTYPE_OP")
         with self.assertRaises(fathom.Error):
             self.g.input("D", np.zeros(3, ">f4"), "a")
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(fathom.Error, r"found ndarray float32 \[3\][^$]*g\.input"):
             self.A + np.zeros(3, "f4")
         with self.assertRaises(TypeError):
             bool(self.A == self.A)

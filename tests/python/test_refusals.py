@@ -1,5 +1,6 @@
 # test_refusals.py - what the binding cannot take is refused at the line that gave it, before anything is built.
 # seconds: 2
+import inspect
 import os
 import tempfile
 import unittest
@@ -36,6 +37,103 @@ class Contexts(Case):
                     lambda: fathom.Graph(c), lambda: fathom.Batches(c, np.ones((3, 2)), rows=1),
                     lambda: fathom.focus(np.ones((3, 20, 20), "u2"), context=c)):
             self.refused(use, "this context was closed at " + __file__, "STATE")
+
+
+class Operands(Case):
+    def test_every_function_of_values(self):
+        """Each public function whose first parameter is a value, or a list of them, says what it got."""
+        tried = 0
+        for name in fathom.__all__:
+            function = getattr(fathom, name)
+            if isinstance(function, type) or not inspect.isfunction(function):
+                continue
+            words = list(inspect.signature(function).parameters.values())
+            kinds = [str(p.annotation) for p in words]
+            if not kinds or kinds[0] not in ("Value", "Param", "Iterable[Value]"):
+                continue
+            rest = ["lower" if p.name == "triangle" else 1 if k in ("int", "float") else "f4" if k == "DType" else
+                    self.x if k in ("Value", "Operand") or k.startswith("Union[Value") else "a"
+                    for p, k in zip(words[1:], kinds[1:]) if p.default is p.empty]
+            for wrong in (np.ones(3), 5, "v", None):
+                with self.subTest(name=name, wrong=wrong):
+                    self.refused(lambda: function(wrong, *rest), "found " + type(wrong).__name__, "GRAPH_VALUE")
+            tried += 1
+        self.assertGreater(tried, 70)
+
+    def test_arguments(self):
+        g, x = self.g, self.x
+        for wrong, word in [
+                (lambda: fathom.concat([x], 3, "a"), "names of axes"), (lambda: fathom.concat(x, "a", "a"), "a list of values"),
+                (lambda: fathom.stack(x, "k"), "a list of values"), (lambda: fathom.stack([x, np.ones(3)], "k"), "ndarray"),
+                (lambda: fathom.custom("op", [x], b""), "expected an Op"),
+                (lambda: fathom.axis_id("g", "a"), "expected a graph"),
+                (lambda: x.sort("a", descending=np.ones(3)), "expected True or False, found ndarray float64 [3]"),
+                (lambda: x.clip("0", 1), "expected a number"), (lambda: x.clip(0, 10**400), "expected a number"),
+                (lambda: g.scalar("s", 1.0).set("x"), "scalar 's': expected a number, found str 'x'"),
+                (lambda: x.show("x"), "not a whole number"),
+                (lambda: g.plan(x, stream=["n"]), "name of an axis"), (lambda: g.plan(x, updates=5), "found int 5"),
+                (lambda: fathom.Context(device=1), "no text"), (lambda: fathom.Context(trace="t"), "fathom.Trace()"),
+                (lambda: fathom.Context(log="t"), "no function"), (lambda: fathom.Context(scratch=5), "path of a file"),
+                (lambda: fathom.Source(4, "f8", print), "a tuple"), (lambda: fathom.Source((4,), "f8", 3), "no function"),
+                (lambda: fathom.schedule("cosine", "a", .1), "not a whole number"),
+                (lambda: fathom.schedule("cosine", -1, .1), "not between 0"),
+                (lambda: fathom.schedule("cosine", 1, .1, steps=0), "not between 1"),
+                (lambda: fathom.schedule("cosine", 1, "a"), "schedule: rate: expected a number")]:
+            self.refused(wrong, word)
+
+    def test_equality_is_a_value_or_refused(self):
+        x = self.x
+        for wrong in (np.ones(4), [1], (1,), "text", b"x", {}, object()):
+            self.refused(lambda: x == wrong, "expected a value of the graph, found " + type(wrong).__name__)
+            self.refused(lambda: wrong != x, "expected a value of the graph, found " + type(wrong).__name__)
+        self.assertIs(x == None, False)  # noqa: E711 - it is what is tested
+        self.assertIs(None != x, True)  # noqa: E711
+        self.assertNotIn(x, [None])
+        for wrong in (lambda: x + np.ones(4), lambda: np.ones(4) + x, lambda: x < np.ones(4), lambda: [1] * x):
+            self.refused(wrong, "g.input(name, array, axes)", "GRAPH_VALUE")
+        self.assertEqual((x == 3).sum().item(), 1)
+
+
+class Lists(Case):
+    def test_rows_of_a_batch_are_whole_numbers(self):
+        b = fathom.Batches(fathom.Context(memory="64M"), np.arange(6.0).reshape(3, 2), rows=3)
+        for wrong, word in (([True, False, True], "np.flatnonzero"), ([1.9], "whole numbers"), ("ab", "whole numbers"),
+                            (None, "whole numbers"), ([2**63], "whole numbers"), ([2**70], "whole numbers"),
+                            ([[0, 1], [2]], "whole numbers"), ([[0], [1]], "(2, 1)")):
+            with np.testing.suppress_warnings() as quiet:
+                quiet.filter(np.VisibleDeprecationWarning)
+                self.refused(lambda: b.ask(wrong), word)
+        for rows in ([2, 0], np.array([2, 0], "u1"), []):
+            b.ask(rows)
+            np.testing.assert_array_equal(b.take(), np.arange(6.0).reshape(3, 2)[np.array(rows, int)])
+
+    def test_row_pointers_are_whole_numbers(self):
+        for wrong in ([0, 1.7, 2.9, 3], [0, 1, np.nan, 3], "abcd", [False, True, True, True], [0, 1, 2, 2**63]):
+            self.refused(lambda: self.g.axis_ragged("e", "a", wrong), "whole numbers", "GRAPH_ATTR")
+        self.g.axis_ragged("e", "a", np.array([0, 2, 2, 5], "i4"))
+        self.assertEqual(self.g.axis_size("e"), 5)
+
+
+class Text(Case):
+    def test_c_sees_all_of_it(self):
+        g, x = self.g, self.x
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "victim.npy")
+            np.save(place, np.ones(3))
+            np.savez(os.path.join(folder, "m.npz"), ab=np.ones(3))
+            for wrong in (lambda: g.plan(x, into=place + "\0-backup.npy"),
+                          lambda: g.plan(x, into=(os.path.join(folder, "o.npz"), "a\0b")),
+                          lambda: g.input("f", place + "\0.npy", "a"),
+                          lambda: g.input("f", (os.path.join(folder, "m.npz"), "ab\0cd"), "a"),
+                          lambda: g.axis("q\0r", 3), lambda: x.sum("a\0"), lambda: x.label("l\0m"),
+                          lambda: g.input("n\0", np.ones(3), "a"), lambda: g.param("n\0", np.ones(3), "a"),
+                          lambda: fathom.Trace().write(place + "\0"), lambda: fathom.Context(scratch=folder + "\0"),
+                          lambda: fathom.Context(memory="1G\0")):
+                self.refused(wrong, "NUL")
+            np.testing.assert_array_equal(np.load(place), np.ones(3))
+        for wrong in (lambda: g.axis("q\ud800", 3), lambda: x.label("\ud800"),
+                      lambda: g.input("f", "\ud800.npy", "a"), lambda: fathom.stack([x], "k\udfff")):
+            self.refused(wrong, "surrogate")
 
 
 if __name__ == "__main__":
