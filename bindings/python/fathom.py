@@ -609,11 +609,16 @@ def _whole(x, what):
 
 def _real(x, what):
     """A number that C takes as a double."""
-    try:
-        if isinstance(x, (float, int, np.floating, np.integer)):
-            return float(x)
-    except OverflowError:
-        pass
+    if isinstance(x, (int, np.integer)) and not -2 ** 53 <= x <= 2 ** 53:
+        try:
+            exact = int(float(x)) == x
+        except OverflowError:
+            exact = False
+        if not exact:
+            _refuse(f"{what} is {reprlib.repr(int(x))}, which is not a number of f64, as this must be", "GRAPH_ATTR",
+                    "operators, minimum and maximum take any i64")
+    if isinstance(x, (float, int, np.floating, np.integer)):
+        return float(x)
     _refuse(f"{what}: expected a number, found {_shown(x)}", "GRAPH_ATTR", "a number, such as 0.5")
 
 
@@ -645,13 +650,15 @@ def _number(x, dtype, what):
 
 def _dtype_number(dtype):
     name = dtype if isinstance(dtype, str) and dtype in DTYPES else None
-    if name is None:
+    if name is None and dtype is not None:  # NumPy takes None for f64
         try:
             name = _DTYPE_OF.get(np.dtype(dtype))
         except TypeError:
             name = None
     if name is None:
-        raise Error(f"there is no dtype {dtype!r}", "DTYPE_OP", "dtypes are " + " ".join(DTYPES))
+        wide = dtype == "u64" or dtype in (np.uint64, np.dtype(np.uint64))
+        raise Error(f"there is no dtype {dtype!r}", "DTYPE_OP",
+                    ('convert an array: x.astype("i8"); ' if wide else "") + "dtypes are " + " ".join(DTYPES))
     return DTYPES[name][0]
 
 
@@ -758,6 +765,8 @@ class Context:
         opt.threads = _int(threads, "threads", 32)
         opt.device = _name(device, "a device") if device else None
         opt.scratch_dir = _path(scratch) if scratch else None
+        if scratch and not os.path.isdir(scratch):
+            _refuse(f"{os.fspath(scratch)!r}, for what is spilled, is no folder", "SCRATCH", "make it first")
         opt.trace = trace._p if trace else None
         if log:
             self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
@@ -1294,7 +1303,10 @@ _READABLE = "give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .
 
 def _number_of(array, dtype):
     if array.dtype.kind not in "biufc":
-        raise Error(f"an array of {array.dtype} holds no numbers", "DTYPE_OP", "dtypes are " + " ".join(DTYPES))
+        what = _shown(array[()]) if array.ndim == 0 else f"an array of {array.dtype}"
+        raise Error(f"{what} holds no numbers", "DTYPE_OP", "a sparse matrix goes by its arrays: g.axis_ragged takes "
+                    "indptr, g.input takes data and indices" if hasattr(array[()], "tocsr") else
+                    "dtypes are " + " ".join(DTYPES))
     if not array.dtype.isnative:
         raise Error(f"an array of {array.dtype} has its bytes in the other order", "DTYPE_OP",
                     'convert it: x.astype(x.dtype.newbyteorder("="))')
@@ -1317,16 +1329,35 @@ class _Opened:
                                        data.read_rows)
         elif isinstance(data, (str, os.PathLike, tuple)):
             self.struct = self.file = _file_source(context, data)
+            if dtype is not None:
+                self._take_dtype(data, _dtype_number(dtype))
         else:
             array, own = _as_array(data)
             self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own))
             if not self.struct.data and array.size:
                 self.strided = array
 
+    def _take_dtype(self, data, number):
+        """What the bits of a file are, as of an array."""
+        held, self.struct.dtype = self.struct.dtype, number
+        if _numpy_dtype(held) != _numpy_dtype(number):
+            self.close()
+            _refuse(f"{data!r} holds {_NAME_OF[held]}, which cannot be {_NAME_OF[number]}", "DTYPE",
+                    "leave dtype= out, and cast in the graph")
+
     def close(self):
         if self.file is not None:
             _lib.fth_source_close(C.byref(self.file))
         self.forget()
+
+    def array(self):
+        """All of it in memory, and the name of its dtype."""
+        s, err, name = self.struct, Err(), _NAME_OF[self.struct.dtype]  # of a closed one there is none
+        out = np.empty(tuple(s.size[:s.n_axes]), _numpy_dtype(s.dtype))
+        status = s.read(s.self, (L * MAX_AXES)(), s.size, out.ctypes.data, C.byref(err)) if out.size else 0
+        self.close()
+        _check(status, err, self._callbacks.take())
+        return out, name
 
     def forget(self):
         self.strided = None
@@ -1995,9 +2026,12 @@ class Graph:
 
     def param(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Param:
         """A persistent block over `axes` that begins as `data`. A writable C-contiguous array is used in
-        place, and assigns change it; anything else is copied. The memory is param.array; `name` is
-        that in messages and of g.params; `dtype` is as of input."""
-        array, own = _as_array(data)
+        place, and assigns change it; anything else is copied, files and Sources too. The memory is
+        param.array; `name` is that in messages and of g.params; `dtype` is as of input."""
+        if isinstance(data, (Source, str, os.PathLike, tuple)):
+            array, own = _Opened(self.context, None, data, dtype).array()
+        else:
+            array, own = _as_array(data)
         number = _number_of(array, dtype or own)
         if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
             array = np.array(array, order="C")
@@ -2086,8 +2120,8 @@ class Graph:
         back the same form; `updates` are assigns. `into` says where outputs go, by key or position: an
         array, a function of (lo, array), "x.npy", "x.zarr", or (file, name) with a file x.npz,
         x.safetensors or x.h5; several may share one, which appears whole or not at all. For one
-        value it is the place alone, for a dict also one file, "x.npz", that takes all by their
-        keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
+        value it is the place alone, for a list of them a list or {0: place}, for a dict also one
+        file, "x.npz", that takes all by their keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
         no_recompute, no_spill, no_fuse."""
         return Plan(self, outputs, updates, into, limits)
 
@@ -2182,6 +2216,11 @@ class Plan:
             return into
         if into is None or isinstance(into, (tuple, list)) and len(into) == 0:
             return {}
+        if self._form is None and isinstance(into, list):
+            if len(into) != len(self._keys):
+                _refuse(f"'into' has {len(into)} places for {len(self._keys)} outputs", "NO_SINK",
+                        "one for each; None: an array of its own")
+            return dict(enumerate(into))
         if isinstance(self._form, Value):
             return {0: into}
         if isinstance(self._form, dict) and isinstance(into, (str, os.PathLike)):
@@ -2189,8 +2228,9 @@ class Plan:
                 return {key: (into, str(key)) for key in self._keys}
             if len(self._keys) == 1 or _ending(into) not in (".npy", ".zarr"):
                 return {key: into for key in self._keys}  # an unknown ending is refused by name
-        _refuse(f"'into' is {into!r}, which is no place for {len(self._keys)} outputs", "NO_SINK",
-                "give {key: place}, or a file such as 'x.npz' for a dict of outputs; " + _WRITABLE)
+        _refuse(f"'into' is {_shown(into)}, which is no place for {len(self._keys)} outputs", "NO_SINK",
+                "give " + ("a list of places, or {0: place, ..}" if self._form is None else
+                           "{key: place}, or a file such as 'x.npz' for them all") + "; " + _WRITABLE)
 
     def _describe(self, i):
         return self._dtypes[i], self._shapes[i], self._values[i].axes

@@ -807,8 +807,8 @@ class Graph:
         ...
     def param(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Param:
         """A persistent block over `axes` that begins as `data`. A writable C-contiguous array is used in
-        place, and assigns change it; anything else is copied. The memory is param.array; `name` is
-        that in messages and of g.params; `dtype` is as of input."""
+        place, and assigns change it; anything else is copied, files and Sources too. The memory is
+        param.array; `name` is that in messages and of g.params; `dtype` is as of input."""
         ...
     def const(self, value: Number, dtype: DType = 'f32') -> Value:
         """The number `value`, without axes; refused where the dtype does not hold it."""
@@ -833,8 +833,8 @@ class Graph:
         back the same form; `updates` are assigns. `into` says where outputs go, by key or position: an
         array, a function of (lo, array), "x.npy", "x.zarr", or (file, name) with a file x.npz,
         x.safetensors or x.h5; several may share one, which appears whole or not at all. For one
-        value it is the place alone, for a dict also one file, "x.npz", that takes all by their
-        keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
+        value it is the place alone, for a list of them a list or {0: place}, for a dict also one
+        file, "x.npz", that takes all by their keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
         no_recompute, no_spill, no_fuse."""
         ...
 

@@ -68,7 +68,9 @@ class Operands(Case):
                 (lambda: fathom.custom("op", [x], b""), "expected an Op"),
                 (lambda: fathom.axis_id("g", "a"), "expected a graph"),
                 (lambda: x.sort("a", descending=np.ones(3)), "expected True or False, found ndarray float64 [3]"),
-                (lambda: x.clip("0", 1), "expected a number"), (lambda: x.clip(0, 10**400), "expected a number"),
+                (lambda: x.clip("0", 1), "expected a number"), (lambda: x.clip(0, 10**400), "not a number of f64"),
+                (lambda: x.cast("i64").clip(0, 2**53 + 1), "9007199254740993, which is not a number of f64"),
+                (lambda: x.cast("i64").pad("a", 1, "b", -2**53 - 1), "operators, minimum and maximum take any i64"),
                 (lambda: g.scalar("s", 1.0).set("x"), "scalar 's': expected a number, found str 'x'"),
                 (lambda: x.show("x"), "not a whole number"),
                 (lambda: g.plan(x, stream=["n"]), "name of an axis"), (lambda: g.plan(x, updates=5), "found int 5"),
@@ -134,6 +136,62 @@ class Text(Case):
         for wrong in (lambda: g.axis("q\ud800", 3), lambda: x.label("\ud800"),
                       lambda: g.input("f", "\ud800.npy", "a"), lambda: fathom.stack([x], "k\udfff")):
             self.refused(wrong, "surrogate")
+
+
+class Data(Case):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.at = lambda name: os.path.join(folder.name, name)
+
+    def test_dtype_of_files(self):
+        g = self.g
+        np.save(self.at("f8.npy"), np.arange(3.0))
+        np.save(self.at("u2.npy"), np.array([0x3f80, 0x4000, 0xc000], "u2"))
+        self.refused(lambda: g.input("p", self.at("f8.npy"), "a", dtype="f32"), "holds f64, which cannot be f32", "DTYPE")
+        self.assertEqual(g.input("q", self.at("f8.npy"), "a", dtype="f64").dtype, "f64")
+        v = g.input("r", self.at("u2.npy"), "a", dtype="bf16")
+        np.testing.assert_array_equal(v.cast("f64").numpy(), [1.0, 2.0, -2.0])
+        for wrong in (lambda: self.x.cast(None), lambda: g.const(1, dtype=None), lambda: g.scalar("s", 1, dtype=None)):
+            self.refused(wrong, "there is no dtype None", "DTYPE_OP")
+        self.refused(lambda: g.input("u", np.zeros(3, "u8"), "a"), 'x.astype("i8")', "DTYPE_OP")
+
+    def test_parameters_of_files_and_sources(self):
+        g, w = self.g, np.arange(12.0).reshape(3, 4)
+        np.save(self.at("w.npy"), w)
+        np.savez(self.at("w.npz"), w=w)
+        for i, data in enumerate([self.at("w.npy"), (self.at("w.npz"), "w"), fathom.Source(
+                (3, 4), "f8", lambda lo, n: w[lo[0]:lo[0] + n[0], lo[1]:lo[1] + n[1]])]):
+            p = g.param(f"w{i}", data, "a b")
+            g.plan([], updates=fathom.assign(p, p * 2.0)).run()
+            np.testing.assert_array_equal(p.array, 2 * w)
+        np.testing.assert_array_equal(np.load(self.at("w.npy")), w)
+
+        def read(lo, n):
+            raise OSError("the disk is wet")
+        self.refused(lambda: g.param("p", fathom.Source((3,), "f8", read), "a"), "the disk is wet", "FILE_READ")
+        self.refused(lambda: g.param("p", self.at("none.npy"), "a"), "No such file", "FILE_OPEN")
+
+    def test_what_holds_no_numbers(self):
+        class Sparse:
+            tocsr = None
+        self.refused(lambda: self.g.input("n", None, "a"), "None holds no numbers", "DTYPE_OP")
+        self.refused(lambda: self.g.input("n", Sparse(), "a"), "g.axis_ragged takes indptr", "DTYPE_OP")
+
+    def test_places_of_outputs(self):
+        g, v, a = self.g, self.x + 1.0, np.zeros((3, 4))
+        got = g.plan([v, self.x], into=[a, self.at("x.npy")]).run()
+        self.assertIs(got[0], a)
+        np.testing.assert_array_equal(a, np.load(self.at("x.npy")) + 1)
+        self.assertEqual(g.plan([v, v], into=[None, a]).run()[0].shape, (3, 4))
+        self.refused(lambda: g.plan([v, v], into=[a]), "1 places for 2 outputs", "NO_SINK")
+        self.refused(lambda: g.plan([v, v], into=a), "'into' is ndarray float64 [3, 4], which", "NO_SINK")
+        self.refused(lambda: g.plan([v, v], into=a), "{0: place, ..}", "NO_SINK")
+
+    def test_a_folder_for_what_is_spilled(self):
+        self.refused(lambda: fathom.Context(scratch=self.at("none")), "is no folder", "SCRATCH")
+        fathom.Context(memory="64M", scratch=self.at(""))
 
 
 if __name__ == "__main__":
