@@ -59,7 +59,7 @@ static const fth_dtype wide_dtype[] = {
 static void store_totals(const fth__worker *w, const fth__totals *t)
 {
     const fth__tail *tail = &w->vm->tail;
-    const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide;
+    const int64_t size = fth_dtype_size(tail->to);
     const fth_dtype from = wide_dtype[tail->kind];
     const void *src[3] = {t->total, NULL, NULL};
     fth__vec_one_nan(w->vm->vec, from, t->n, t->total);
@@ -71,11 +71,7 @@ static void store_totals(const fth__worker *w, const fth__totals *t)
         (*w->vm->vec->cast)[from][tail->to](t->n, narrow, src);
         if (!dense) fth__copy_block(size, 1, t->n, t->out, 0, t->out_step, narrow, 0, 1);
     } else {
-        for (int64_t i = 0; i < t->n; i++) {
-            fth__wide v = {0};
-            memcpy(&v, t->total + i * wide, tail->wide);
-            fth__store(tail->to, t->out + i * t->out_step * size, v);
-        }
+        fth__store_run(tail->to, t->out, t->out_step * size, t->n, t->total);
     }
 }
 
@@ -140,6 +136,10 @@ const char *fth__inner_close(const fth__worker *w, int64_t n)
     if (to == from) return w->inner;
     if (to == FTH_F32 || to == FTH_C64) {
         (*w->vm->vec->cast)[from][to](n, w->values, src);
+        return w->values;
+    }
+    if (tail->inner_kind == FTH__KIND_INT) {
+        fth__store_run(to, w->values, fth_dtype_size(to), n, w->inner);
         return w->values;
     }
     const int64_t wide = fth_dtype_size(from), size = fth_dtype_size(fth__vec_dtype(to));

@@ -15,6 +15,7 @@ typedef struct windows {
     fth__worker worker;
     fth__strip_fn *strip, *rounded; /* rounded: all taps of the inner axis at once; may be NULL */
     int v, w;                       /* registers: what the window is of, the weights; w -1: none */
+    bool merged;                    /* taps of both axes meet one total: it is one of them */
     int64_t lo, hi;                 /* columns between them are inside for every tap */
 } windows;
 
@@ -47,6 +48,7 @@ static bool find_operands(windows *s)
     }
     if (vm->tail.inner > 0 && red == FTH_RED_SUM && vm->tail.red == FTH_RED_SUM)
         s->rounded = loops->rounded[p->n_instr][t];
+    s->merged = vm->tail.inner > 0 && red == vm->tail.red && red >= FTH_RED_MIN;
     return s->strip && s->v < p->n_in && fth__is_looked_after(vm, s->v) &&
            vm->stride[s->v][vm->col_dim] == 1 && vm->reg[s->v].slot >= 0;
 }
@@ -150,6 +152,10 @@ static void add_columns(windows *s, const fth__spot *outer, int64_t c, int64_t c
     if (tail->inner == 0) add_taps(s, &column, taps, cols, false, t.total);
     for (int64_t r = 0; r < taps && tail->inner > 0; r++) {
         fth__spot_move(vm, &column, vm->row_dim, r, &spot);
+        if (s->merged) {
+            add_taps(s, &spot, tail->inner, cols, true, t.total);
+            continue;
+        }
         if (s->rounded && are_inside(s, &spot, cols)) {
             add_run(s, &spot, tail->inner, cols, false, true, s->rounded, t.total);
             continue;

@@ -1306,6 +1306,13 @@ MUTANTS = [
      "const int64_t most = 2 * elements(", "const int64_t most = 99 * elements(", "unit/test_look"),
     ("view_row_not_settled", "src/cpu/fused_view.c",
      "        r->at += from;\n", "", "unit/test_look"),
+    ("window_extreme_without_nan", "src/cpu/windows_kernels.c",
+     "fth_f##BITS##v_pick(is_b, b, nan)", "fth_f##BITS##v_pick(is_b, b, b)", "unit/test_window_taps"),
+    ("window_last_strip_not_moved_back", "src/cpu/windows_kernels.c",
+     "next + MANY <= cols ? next : cols - MANY", "next", "unit/test_window_taps"),
+    ("window_axes_merged_of_two_reductions", "src/cpu/fused_window.c",
+     "vm->tail.inner > 0 && red == vm->tail.red && red >= FTH_RED_MIN",
+     "vm->tail.inner > 0 && red >= FTH_RED_MIN", "unit/test_window_taps"),
     ("view_window_taps_backwards", "src/cpu/fused_window.c",
      "beyond ? 0 : step_of(vm, s->v, inner)", "beyond ? 0 : -step_of(vm, s->v, inner)", "unit/test_look"),
     # ---- files ----
