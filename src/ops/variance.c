@@ -6,12 +6,9 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
+#include "ops/moments.h"
 #include "ops/reduce.h"
 #include "ops/scalar.h"
-
-typedef struct moments {
-    double mean, m2;
-} moments;
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -31,24 +28,16 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return in < 0 ? 1 : fth__reduce_block(node->in[0].size[dim]);
 }
 
-static moments block(fth_dtype t, const char *in, int64_t step, int64_t n)
+static fth__moments block(fth_dtype t, const char *in, int64_t step, int64_t n)
 {
     double x[FTH__REDUCE_BLOCK], sum = 0.0;
     FTH_ASSERT(n > 0 && n <= FTH__REDUCE_BLOCK);
-    moments b = {0.0, 0.0};
+    fth__moments b = {0.0, 0.0};
     fth__load_run(t, in, step, n, x);
     for (int64_t i = 0; i < n; i++) sum += x[i];
     b.mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++) b.m2 += (x[i] - b.mean) * (x[i] - b.mean);
     return b;
-}
-
-/* a holds n elements, b holds m. */
-static moments join(moments a, double n, moments b, double m)
-{
-    if (n == 0.0) return b;
-    const double d = b.mean - a.mean, all = n + m;
-    return (moments){a.mean + d * (m / all), a.m2 + b.m2 + d * d * (n * m / all)};
 }
 
 static fth_status run(const fth_call *call)
@@ -67,19 +56,19 @@ static fth_status run(const fth_call *call)
         const char *in = fth__lines_in(&l) + first * l.lane_step * size;
         char *out = fth__lines_out(&l) + first * l.out_lane_step;
         char *state = fth__lines_state(&l) + first * l.state_lane_step;
-        moments s[FTH__LINES_GROUP] = {{0.0, 0.0}};
+        fth__moments s[FTH__LINES_GROUP] = {{0.0, 0.0}};
         for (int64_t k = 0; !call->first && k < lanes; k++)
-            s[k] = *(moments *)(void *)(state + k * l.state_lane_step);
+            s[k] = *(fth__moments *)(void *)(state + k * l.state_lane_step);
         for (int64_t a = 0; a < l.n_axis; a += per)
             for (int64_t k = 0; k < lanes; k++) {
                 const int64_t m = fth__min_i64(per, l.n_axis - a);
                 const char *from = in + (a * l.axis_step + k * l.lane_step) * size;
-                s[k] = join(s[k], (double)(l.axis_lo + a), block(t, from, l.axis_step * size, m),
-                            (double)m);
+                s[k] = fth__moments_join(s[k], (double)(l.axis_lo + a),
+                                         block(t, from, l.axis_step * size, m), (double)m);
             }
         for (int64_t k = 0; k < lanes; k++) {
             if (!call->last)
-                *(moments *)(void *)(state + k * l.state_lane_step) = s[k];
+                *(fth__moments *)(void *)(state + k * l.state_lane_step) = s[k];
             else
                 fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = s[k].m2 / (double)n});
         }

@@ -1313,6 +1313,10 @@ MUTANTS = [
     ("window_axes_merged_of_two_reductions", "src/cpu/fused_window.c",
      "vm->tail.inner > 0 && red == vm->tail.red && red >= FTH_RED_MIN",
      "vm->tail.inner > 0 && red >= FTH_RED_MIN", "unit/test_window_taps"),
+    ("variance_of_more_blocks_joined_from_the_start", "src/cpu/variance.c",
+     "fth__moments_join(total, (double)(l->axis_lo + a)", "fth__moments_join(total, (double)l->axis_lo", "unit/test_variance_lines"),
+    ("variance_side_of_the_first_column", "src/cpu/moments_kernels.c",
+     "sum[k] += (double)x[k * step + i]", "sum[k] += (double)x[i]", "unit/test_variance_lines"),
     ("view_window_taps_backwards", "src/cpu/fused_window.c",
      "beyond ? 0 : step_of(vm, s->v, inner)", "beyond ? 0 : -step_of(vm, s->v, inner)", "unit/test_look"),
     # ---- files ----

@@ -7,8 +7,8 @@
 #include "ops/identity.h"
 #include "ops/scalar.h"
 #include "testing/engine/op_harness.h"
+#include "testing/engine/planned.h"
 
-#include <fathom/fathom.h>
 #include <math.h>
 
 enum { ROW = 333, ROWS = 15, MOST = ROW * ROWS, KINDS = 4 };
@@ -93,22 +93,6 @@ TEST(loops_of_every_instruction_set)
 
 enum { Y = 9, X = 150, TY = 3, TX = 5 };
 
-static void planned_and_run(fth_context *ctx, fth_graph *g, fth_val v, void *out)
-{
-    const fth_limits limits = {.threads = 1};
-    const int64_t size[2] = {Y, X};
-    fth_err err = {0};
-    fth_tensor *to;
-    OKE(fth_tensor_create(&to, fth_context_mem(ctx), "to", fth_val_dtype(v), 2, size, &err), &err);
-    fth_plan *p = fth_plan_make(g, &v, 1, &limits, &err);
-    if (!p) OKE(err.status, &err);
-    const fth_sink sink = fth_tensor_sink(to);
-    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
-    memcpy(out, fth_tensor_data(to), (size_t)fth_tensor_bytes(to));
-    fth_plan_destroy(p);
-    fth_tensor_release(to);
-}
-
 /* Of what a tap reads; beyond the ends there are zeros or the elements at the ends. */
 static fth__wide element(fth_dtype t, const void *in, int64_t y, int64_t x, bool zero)
 {
@@ -134,11 +118,11 @@ static void try_filter(fth_context *ctx, fth_red along, fth_red down, fth_dtype 
     const fth_val v = t_input(g, "v", t, "y x", in),
                   lines = fth_window(v, "y", TY / 2, "ty", border),
                   both = fth_window(lines, "x", TX / 2, "tx", border);
-    planned_and_run(
-        ctx, g,
-        along == down ? fth_reduce_(FTH_HERE, along, both, "tx ty")
-                      : fth_reduce_(FTH_HERE, down, fth_reduce_(FTH_HERE, along, both, "tx"), "ty"),
-        got);
+    t_planned(ctx, g,
+              along == down
+                  ? fth_reduce_(FTH_HERE, along, both, "tx ty")
+                  : fth_reduce_(FTH_HERE, down, fth_reduce_(FTH_HERE, along, both, "tx"), "ty"),
+              got);
     fth_graph_destroy(g);
     for (int64_t i = 0; i < Y * X; i++) {
         fth__wide want = fth__identity((int)down, t);
@@ -159,12 +143,7 @@ static void try_filter(fth_context *ctx, fth_red along, fth_red down, fth_dtype 
 
 TEST(erosions_and_dilations_by_the_elements_of_two_axes)
 {
-    fth_options opt;
-    fth_context *ctx;
-    fth_err err = {0};
-    fth_options_default(&opt);
-    opt.threads = 1;
-    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fth_context *ctx = t_planned_open();
     for (int k = 0; k < FTH_DTYPE_COUNT * KINDS; k++) {
         const fth_dtype t = (fth_dtype)(k / KINDS);
         if (fth_dtype_is_complex(t)) continue;
@@ -173,7 +152,7 @@ TEST(erosions_and_dilations_by_the_elements_of_two_axes)
         for (int i = 0; i < 8; i++)
             try_filter(ctx, i & 1 ? red : other, i & 2 ? red : other, t, k % KINDS, (i & 4) != 0);
     }
-    OKE(fth_context_destroy(ctx, &err), &err);
+    t_planned_close(ctx);
 }
 
 TEST_MAIN()
