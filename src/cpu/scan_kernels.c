@@ -3,6 +3,7 @@
  * Compiled once per instruction set. An element of a running sum of reals is the sum of the blocks
  * before its own, and the sum inside that, put together.
  */
+#include "array/nan.h"
 #include "cpu/scan.h"
 #include "cpu/vec_loop.h"
 
@@ -19,7 +20,7 @@
             double inside = 0.0;                                                                   \
             for (; i < end; i++) {                                                                 \
                 inside += (double)x[i];                                                            \
-                out[i] = (T)(before + inside);                                                     \
+                out[i] = (T)fth__one_nan(before + inside);                                         \
             }                                                                                      \
             before += inside;                                                                      \
         }                                                                                          \
@@ -42,7 +43,7 @@
                 FTH__EACH                                                                          \
                 for (int64_t k = 0; k < cols; k++) {                                               \
                     inside[k] += (double)x[k];                                                     \
-                    out[k] = (T)(before[k] + inside[k]);                                           \
+                    out[k] = (T)fth__one_nan(before[k] + inside[k]);                               \
                 }                                                                                  \
             }                                                                                      \
             for (int64_t k = 0; k < cols; k++) before[k] += inside[k];                             \

@@ -1,6 +1,7 @@
 /* op_check.c - see fathom/op_check.h. */
 #include "base/hash.h"
 #include "mem/heap.h"
+#include "ops/identity.h"
 #include "ops/scalar.h"
 #include "trial/check.h"
 
@@ -31,7 +32,7 @@ static double normal(uint64_t *seed)
 static void fill(const fth_desc *d, char *data, uint64_t *seed)
 {
     const int64_t size = fth_dtype_size(d->dtype), n = fth_desc_count(d);
-    const bool sign = d->dtype == FTH_I32 || d->dtype == FTH_I64;
+    const bool sign = fth__first_int((int)d->dtype) < 0; /* of whole numbers */
     for (int64_t i = 0; i < n; i++) {
         fth__wide w = {0};
         if (fth_dtype_is_real(d->dtype))

@@ -454,6 +454,30 @@ TEST(a_sum_over_two_axes_of_taps_is_one_program)
 /* ---- rows, indices and random numbers ---- */
 
 /* A gather that only programs read is not made, and neither is what it is a view of. */
+/* A program that the loop of the operation itself runs, instead of its kernel. */
+static void same_as_reference(fth_val v)
+{
+    const size_t bytes = (size_t)(t_count(v) * fth_dtype_size(fth_val_dtype(v)));
+    const fth_limits limits = {.threads = 1};
+    int64_t size[FTH_MAX_AXES];
+    fth_err err = {0};
+    fth_tensor *to;
+    for (int i = 0; i < fth_val_axes(v); i++) size[i] = fth_val_size(v, i);
+    OKE(fth_tensor_create(&to, fth_context_mem(v.graph->ctx), "to", fth_val_dtype(v),
+                          fth_val_axes(v), size, &err),
+        &err);
+    const fth_sink sink = fth_tensor_sink(to);
+    void *want = run(v, 0, NULL, NULL);
+    fth_plan *p = planned(v, &limits);
+    for (int64_t i = 0; i < p->n_units; i++)
+        if (strcmp(p->unit[i].node->op->name, "fused") == 0) p->unit[i].kernel = NULL;
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    SAME_BYTES(fth_tensor_data(to), want, bytes);
+    free(want);
+    fth_plan_destroy(p);
+    fth_tensor_release(to);
+}
+
 /* The taps of the inner sum count like any axis in what a program makes. */
 TEST(numbers_made_along_the_taps_of_an_inner_sum)
 {
@@ -472,6 +496,7 @@ TEST(numbers_made_along_the_taps_of_an_inner_sum)
             EQ_I64(made(sum, "fused"), 1);
             EQ_I64(made(sum, "window") + made(sum, "index") + made(sum, "random"), 0);
             same_as_alone(sum);
+            same_as_reference(sum);
         }
     graph_free(g);
 }

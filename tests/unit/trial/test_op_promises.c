@@ -151,8 +151,8 @@ TEST(what_a_check_is_made_with)
     static const struct {
         fth_dtype t;
         bool sign;
-    } row[] = {{FTH_BOOL, false}, {FTH_U8, false}, {FTH_U16, false},
-               {FTH_U32, false},  {FTH_I32, true}, {FTH_I64, true},
+    } row[] = {{FTH_BOOL, false}, {FTH_U8, false}, {FTH_U16, false}, {FTH_U32, false},
+               {FTH_I32, true},   {FTH_I64, true}, {FTH_I8, true},   {FTH_I16, true},
                {FTH_F16, true},   {FTH_F32, true}, {FTH_F64, true}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         bench b = open_bench();
