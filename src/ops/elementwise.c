@@ -10,6 +10,8 @@
 #include "ops/build.h"
 #include "ops/loop.h"
 
+#include <math.h>
+
 static fth_ew op_of(const fth_node *node)
 {
     return *(const fth_ew *)node->attr;
@@ -213,14 +215,16 @@ static fth_val lift(const chain *at, fth_val a)
     return fth__map2(at->site, FTH_EW_COMPLEX, a, zero);
 }
 /* Of a real by comparisons, which may wait for the gradient as bytes where the number need not
- * (plan/masks.c); 0 of a NaN. */
+ * (plan/masks.c); NaN of a NaN, which is on neither side. */
 static fth_val sign(const chain *at, fth_val x)
 {
     if (fth_dtype_is_complex(fth_val_dtype(x))) return fth__map1(at->site, FTH_EW_SIGN, x);
-    const fth_val zero = number(at, 0.0), above = fth__map2(at->site, FTH_EW_GT, x, zero),
-                  below = fth__map2(at->site, FTH_EW_LT, x, zero);
-    const fth_val other = fth_map_(at->site, FTH_EW_SELECT, below, number(at, -1.0), zero);
-    return fth_map_(at->site, FTH_EW_SELECT, above, number(at, 1.0), other);
+    const fth_val zero = number(at, 0.0), right = fth__map2(at->site, FTH_EW_GE, x, zero),
+                  left = fth__map2(at->site, FTH_EW_LE, x, zero),
+                  above = fth_map_(at->site, FTH_EW_SELECT, left, zero, number(at, 1.0)),
+                  below =
+                      fth_map_(at->site, FTH_EW_SELECT, left, number(at, -1.0), number(at, NAN));
+    return fth_map_(at->site, FTH_EW_SELECT, right, above, below);
 }
 #define D1(op, a) fth__map1(at->site, FTH_EW_##op, a)
 #define D2(op, a, b) fth__map2(at->site, FTH_EW_##op, a, b)

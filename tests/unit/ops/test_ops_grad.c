@@ -126,6 +126,25 @@ TEST(second_derivatives)
     check(FTH_F64, "a=2 b=3", "a b", build_second);
 }
 
+/* A NaN is on neither side of zero: its slope must not look like a number. */
+TEST(the_slope_of_abs_at_every_kind_of_number)
+{
+    const double x[6] = {-2.5, -0.0, 0.0, 2.5, INFINITY, NAN};
+    double got[6];
+    fth_graph *g = t_graph("i=6");
+    const fth_val v = t_input(g, "x", FTH_F64, "i", x);
+    fth_val grad = {0};
+    OK(fth_grad(fth_sum(fth_abs(v), "i"), 1, &v, &grad));
+    t_eval_f64(grad, got);
+    EQ_F64(got[0], -1.0);
+    EQ_F64(got[1], 0.0);
+    EQ_F64(got[2], 0.0);
+    EQ_F64(got[3], 1.0);
+    EQ_F64(got[4], 1.0);
+    IS_TRUE(isnan(got[5]));
+    t_graph_free(g);
+}
+
 static const int32_t rows[6] = {2, 0, 2, 1, 3, 3};
 
 static fth_val build_gather(fth_val v)
