@@ -633,7 +633,7 @@ class Value:
         ...
     def scan(self, axis: str, reduction: str = 'sum', exclusive: bool = False, reverse: bool = False) -> Value:
         """Running `reduction` ("sum", "prod", "min" or "max") along `axis`; `exclusive` leaves each element itself
-        out, `reverse` goes from the end.
+        out, `reverse` goes from the end. Gradients are of sums.
 
         dtypes: all; gradient: yes"""
         ...
@@ -661,7 +661,7 @@ class Value:
         ...
     def topk(self, axis: str, into: str, largest: bool = True) -> tuple[Value, Value]:
         """(the largest or smallest along `axis`, in order; their positions as i64); the size of the axis `into`
-        is how many. With largest=False the smallest.
+        is how many. With largest=False the smallest. NaN comes last.
 
         dtypes: bool integers reals; gradient: yes"""
         ...
@@ -680,7 +680,8 @@ class Value:
     def scatter(self, axis: Axes, index: Value, into: str, how: str = 'set', fill: float = 0.0) -> Value:
         """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
         is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
-        `fill`, which takes part in a minimum or maximum.
+        `fill`, which the dtype must hold and which takes part in a minimum or maximum; math.inf is the last
+        number of integers, -math.inf the first.
 
         dtypes: all; gradient: yes"""
         ...
@@ -834,8 +835,8 @@ class Graph:
         array, a function of (lo, array), "x.npy", "x.zarr", or (file, name) with a file x.npz,
         x.safetensors or x.h5; several may share one, which appears whole or not at all. For one
         value it is the place alone, for a list of them a list or {0: place}, for a dict also one
-        file, "x.npz", that takes all by their keys. run() gives back the place. `limits`: memory="1G", scratch, threads, stream="axis",
-        no_recompute, no_spill, no_fuse."""
+        file, "x.npz", that takes all by their keys. run() gives back the place. `limits`: memory="1G", scratch="8G" (bytes; the folder is the
+        context's), threads, stream="axis", no_recompute, no_spill, no_fuse."""
         ...
 
 
@@ -1452,7 +1453,7 @@ def argmax(v: Value, axis: Optional[str] = None) -> Value:
 
 def scan(v: Value, axis: str, reduction: str = 'sum', exclusive: bool = False, reverse: bool = False) -> Value:
     """Running `reduction` ("sum", "prod", "min" or "max") along `axis`; `exclusive` leaves each element itself
-    out, `reverse` goes from the end.
+    out, `reverse` goes from the end. Gradients are of sums.
 
     dtypes: all; gradient: yes"""
     ...
@@ -1529,7 +1530,7 @@ def sort(v: Value, axis: str, descending: bool = False) -> tuple[Value, Value]:
 
 def topk(v: Value, axis: str, into: str, largest: bool = True) -> tuple[Value, Value]:
     """(the largest or smallest along `axis`, in order; their positions as i64); the size of the axis `into`
-    is how many. With largest=False the smallest.
+    is how many. With largest=False the smallest. NaN comes last.
 
     dtypes: bool integers reals; gradient: yes"""
     ...
@@ -1554,7 +1555,8 @@ def collect_min(v: Value, entries: str) -> tuple[Value, Value]:
 def scatter(v: Value, axis: Axes, index: Value, into: str, how: str = 'set', fill: float = 0.0) -> Value:
     """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
     is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
-    `fill`, which takes part in a minimum or maximum.
+    `fill`, which the dtype must hold and which takes part in a minimum or maximum; math.inf is the last
+    number of integers, -math.inf the first.
 
     dtypes: all; gradient: yes"""
     ...
@@ -1599,7 +1601,7 @@ def irfft(v: Value, axes: Axes, into: Axes) -> Value:
 
 def conv2d(v: Value, w: Value, y: str = 'y', x: str = 'x', chan: str = 'chan', ky: str = 'ky', kx: str = 'kx', out_y: Optional[str] = None, out_x: Optional[str] = None, stride: int = 1, dilation: int = 1, pad_y: int = 0, pad_x: int = 0, tiled: bool = False) -> Value:
     """Convolve images v [b chan y x] with weights w [out chan ky kx]: [b out out_y out_x]. Axes have the names
-    that are given; out_y and out_x are y and x where the sizes are equal. `stride` and `dilation` are for
+    that are given; out_y and out_x, which say how large the result is, are y and x where they are not. `stride` and `dilation` are for
     both directions, pad_y and pad_x zeros before the first row and column; after the last there are
     as many as needed. With tiled=True a CPU may go by Winograd's way, which is faster for f32 and windows
     of 3 by 3.

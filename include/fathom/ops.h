@@ -201,8 +201,9 @@ FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth
                                  const char *into);
 /* Put rows of v into an axis, each where the index says: the last in the order of i wins, or the
  * smallest or largest stays (of two zeros -0 is the smaller; NaN beats every number). Every row
- * begins as `fill`, brought to the nearest number of the dtype: rows that nobody writes keep it,
- * and it takes part in a minimum or maximum; with -INFINITY a maximum is that of the rows alone. */
+ * begins as `fill`, which the dtype must hold: rows that nobody writes keep it, and it takes part
+ * in a minimum or maximum. INFINITY is the last number of an integer dtype, -INFINITY the first:
+ * with it a maximum is that of the rows alone. */
 typedef enum fth_scatter_how { FTH_SCATTER_SET, FTH_SCATTER_MIN, FTH_SCATTER_MAX } fth_scatter_how;
 FTH_API fth_val fth_scatter_(fth_site site, fth_scatter_how how, fth_val v, const char *from,
                              fth_val index, const char *into, double fill);

@@ -107,7 +107,8 @@ static fth_status check_arguments(fth_val loss, int n, const fth_val *wrt, fth_e
         const fth_status s =
             FTH_FAIL(err, FTH_E_GRAPH_GRADIENT, "grad: the loss must be one real number, not %s",
                      fth_val_format(loss, text, sizeof text));
-        fth_err_hint(err, "sum it over its axes first");
+        fth_err_hint(err, fth_val_axes(loss) != 0 ? "sum it over its axes first"
+                                                  : "cast what it is made of to reals first");
         return s;
     }
     for (int i = 0; i < n; i++)

@@ -308,6 +308,9 @@ fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, doub
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR,
                            "const: %g is not a whole number and cannot be %s", re,
                            fth_dtype_name(dtype));
+    if (g && im != 0.0 && !fth_dtype_is_complex(dtype))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %g%+gi is complex and cannot be %s",
+                           re, im, fth_dtype_name(dtype));
     if (g && (rounds_to_infinity(dtype, re) || rounds_to_infinity(dtype, im)))
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %g does not fit %s",
                            rounds_to_infinity(dtype, re) ? re : im, fth_dtype_name(dtype));

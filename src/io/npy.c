@@ -322,6 +322,8 @@ uint64_t fth__npy_make_unicode(size_t characters, char head[FTH__NPY_HEAD])
 
 fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path, fth_err *err)
 {
+    if (!out)
+        return FTH_FAIL(err, FTH_E_USAGE, "%s: the source to open it as is NULL", path ? path : "");
     *out = (fth_source){0};
     fth_file *f = NULL;
     FTH_TRY(fth_file_open(&f, mem, path, err));

@@ -2,6 +2,7 @@
 #include "io/npz.h"
 
 #include "base/assert.h"
+#include "base/str.h"
 #include "io/npy.h"
 #include "io/zip.h"
 #include "mem/heap.h"
@@ -118,6 +119,10 @@ static fth_status find_entry(const fth_npz *npz, const char *name, char *key, si
     const bool whole = name && is_array(name);
     const int n = snprintf(key, key_bytes, whole ? "%s" : "%s.npy", name ? name : "");
     *out = n > 0 && (size_t)n < key_bytes ? fth__zip_find(&npz->zip, key) : NULL;
+    if (!*out && whole && (size_t)n + 4 < key_bytes) { /* of numpy.savez(file, **{"a.npy": x}) */
+        fth__str_copy(key + n, key_bytes - (size_t)n, ".npy");
+        *out = fth__zip_find(&npz->zip, key);
+    }
     if (*out) return FTH_OK;
     char have[400] = "";
     size_t used = 0;

@@ -3,7 +3,9 @@
 
 #include "base/assert.h"
 #include "base/str.h"
+#include "ops/scalar.h"
 
+#include <math.h>
 #include <string.h>
 
 bool fth__build_axes(fth_val v, fth_site site, const char *axes, int *n, fth_axis_id *id)
@@ -61,6 +63,24 @@ fth_status fth__need_axis(const fth_node *node, int in, fth_axis_id axis, int *d
         fth_err_hint(err, "its axes are: %s",
                      fth__desc_axes(node->graph, &node->in[in], axes, sizeof axes));
     return s;
+}
+
+static bool holds(fth_dtype t, double value)
+{
+    unsigned char element[16];
+    if (fth__kind_of(t) == FTH__KIND_INT && !(value >= -0x1p63 && value < 0x1p63)) return false;
+    fth__store(t, element, fth__wide_of(t, value));
+    const fth__wide got = fth__load(t, element);
+    if (fth__kind_of(t) == FTH__KIND_INT) return (double)got.i == value;
+    return !isfinite(value) || isfinite(fth__kind_of(t) == FTH__KIND_REAL ? got.f : got.c.re);
+}
+
+fth_status fth__need_number(const fth_node *node, double value, fth_err *err)
+{
+    char a[FTH__SHAPE_TEXT];
+    if (holds(node->in[0].dtype, value)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "%s: %.17g is not a number of %s", node->op->name, value,
+                    fth_in_format(node, 0, a, sizeof a));
 }
 
 void fth__unmark(fth_desc *d)

@@ -33,6 +33,9 @@ fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim,
                              fth_err *err);
 /* "sum: x bool [row=3] (made at a.c:3) is bool; ..." */
 fth_status fth__fail_dtype(const fth_node *node, int in, const char *allowed, fth_err *err);
+/* Whether the dtype of operand 0 holds a number: integers and bool exactly, others not as infinity.
+ */
+fth_status fth__need_number(const fth_node *node, double value, fth_err *err);
 int64_t fth__size_of(const fth_graph *g, fth_axis_id axis);
 const char *fth__name_of(const fth_node *node, fth_axis_id axis);
 /* Forget a mark; it is about positions that mean something else now. */

@@ -257,6 +257,9 @@ static bool repeats(const fth_axis_id *axis)
 static fth_val build(fth_site site, fth_val v, fth_val w, const fth_conv *conv, bool tiled)
 {
     if (!fth_val_ok(v) || !fth_val_ok(w)) return fth__poison(v);
+    if (!conv)
+        return fth_poison_(v.graph, site, FTH_E_USAGE,
+                           "conv2d: fth_conv is NULL; it names the axes");
     fth__conv_attr a = {.stride = conv->stride,
                         .dilation = conv->dilation,
                         .pad_y = conv->pad_y,

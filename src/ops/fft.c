@@ -22,8 +22,10 @@ static fth_status check_dtype(const fth_node *node, fth_fft_kind kind, fth_err *
     if (kind == FTH_FFT_REAL ? real : fth_dtype_is_complex(t)) return FTH_OK;
     const fth_status s =
         fth__fail_dtype(node, 0, kind == FTH_FFT_REAL ? "f32 f64" : "c64 c128", err);
-    fth_err_hint(err, kind == FTH_FFT_REAL ? "fth_fft transforms complex values"
-                                           : "fth_rfft transforms real values");
+    if (kind != FTH_FFT_REAL)
+        fth_err_hint(err, "fth_rfft transforms real values");
+    else if (fth_dtype_is_complex(t))
+        fth_err_hint(err, "fth_fft transforms complex values");
     return s;
 }
 
@@ -42,7 +44,9 @@ static fth_status check_size(const fth_node *node, const fth__fft_attr *attr, in
                  names[kind], fth__name_of(node, attr->axis[i]), (long long)in,
                  fth__name_of(node, attr->into[i]), (long long)out,
                  fth_in_format(node, 0, text, sizeof text));
-    if (halved) fth_err_hint(err, "n real points have n/2+1 frequencies along the last axis");
+    if (halved)
+        fth_err_hint(err, "%lld real points have n/2+1 = %lld frequencies along the last axis",
+                     (long long)from, (long long)from / 2 + 1);
     return s;
 }
 

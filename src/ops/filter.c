@@ -78,7 +78,7 @@ static fth_val window_around(fth_site site, fth_val v, const char *axis, int64_t
         return fth_poison_(
             v.graph, site, FTH_E_GRAPH_ATTR,
             "window: %lld elements before and %lld behind wrap more than once around "
-            "the %lld of axis '%s'; make it longer with fth_concat first",
+            "the %lld of axis '%s'; make it longer with concat first",
             (long long)lo, (long long)hi, (long long)size, axis);
     const fth_val longer = surround(site, v, axis, lo, hi, into);
     if (!fth_val_ok(longer)) return longer;

@@ -12,16 +12,6 @@ static int dim_of(const fth_node *node)
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
-/* Integers and bool must hold the number exactly. */
-static bool fits(fth_dtype t, double value)
-{
-    if (fth__kind_of(t) != FTH__KIND_INT) return true;
-    if (!(value >= -0x1p62 && value <= 0x1p62)) return false;
-    unsigned char element[16];
-    fth__store(t, element, fth__wide_of(t, value));
-    return (double)fth__load(t, element).i == value;
-}
-
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__pad_attr *attr = node->attr;
@@ -39,9 +29,7 @@ static fth_status infer(fth_node *node, fth_err *err)
                         "pad: '%s' has %lld elements, too few for %lld before '%s' of %s",
                         fth__name_of(node, attr->into), (long long)n, (long long)attr->before,
                         fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
-    if (!fits(d.dtype, attr->value))
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pad: %g is not a number of %s", attr->value,
-                        fth_in_format(node, 0, a, sizeof a));
+    FTH_TRY(fth__need_number(node, attr->value, err));
     fth__unmark(&d);
     node->n_out = 1;
     node->out[0] = d;

@@ -23,9 +23,7 @@ static fth_status infer(fth_node *node, fth_err *err)
                         attr->how);
     if (attr->how != FTH_SCATTER_SET && fth_dtype_is_complex(node->in[0].dtype))
         return fth__fail_dtype(node, 0, "bool, integers and reals, which have an order", err);
-    if (fth__kind_of(node->in[0].dtype) == FTH__KIND_INT && attr->fill != attr->fill)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "scatter: NaN is no %s to fill rows with",
-                        fth_dtype_name(node->in[0].dtype));
+    if (!isinf(attr->fill)) FTH_TRY(fth__need_number(node, attr->fill, err));
     return fth__scatter_infer(node, node->in[0].dtype, err);
 }
 

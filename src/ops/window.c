@@ -24,12 +24,17 @@ static fth_status infer(fth_node *node, fth_err *err)
     char a[FTH__SHAPE_TEXT];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
+    if (attr->border < FTH_BORDER_ZERO || attr->border > FTH_BORDER_MIRROR)
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "window: %d is no border of fth_border",
+                        attr->border);
     const int64_t taps = fth__size_of(node->graph, attr->tap);
     if (attr->lo < 0 || attr->lo >= taps)
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR,
-                        "window over '%s' of %s: %lld before the middle of %lld taps ('%s')",
+                        "window over '%s' of %s: %lld before the middle of %lld taps ('%s'), of "
+                        "which 0 to %lld can be",
                         fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a),
-                        (long long)attr->lo, (long long)taps, fth__name_of(node, attr->tap));
+                        (long long)attr->lo, (long long)taps, fth__name_of(node, attr->tap),
+                        (long long)taps - 1);
     if (fth_desc_find(&d, attr->tap) >= 0)
         return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "window: %s already has axis '%s'",
                         fth_in_format(node, 0, a, sizeof a), fth__name_of(node, attr->tap));

@@ -559,7 +559,10 @@ static fth_status check_sources(const fth_plan *p, fth_err *err)
         if (memory != (b->kind == FTH__BUF_FOREIGN))
             return FTH_FAIL(err, FTH_E_PLAN_STALE,
                             "input '%s' was %s when it was planned and is %s now", in->name,
-                            memory ? "a file" : "memory", memory ? "memory" : "a file");
+                            memory ? "read in pieces" : "an array in place",
+                            memory ? "an array in place"
+                                   : "read in pieces, as files and arrays "
+                                     "that are not contiguous are");
         if (!memory && !in->source.read && !in->source.data && fth_desc_count(&in->desc) > 0)
             return FTH_FAIL(err, FTH_E_PLAN_STALE,
                             "input '%s' has a source now with neither read nor data", in->name);

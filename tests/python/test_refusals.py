@@ -173,6 +173,38 @@ class Data(Case):
         self.refused(lambda: g.param("p", fathom.Source((3,), "f8", read), "a"), "the disk is wet", "FILE_READ")
         self.refused(lambda: g.param("p", self.at("none.npy"), "a"), "No such file", "FILE_OPEN")
 
+    def test_names_of_arrays_that_end_as_files_do(self):
+        one, two = np.arange(3.0), np.arange(3.0) + 5
+        np.savez(self.at("m.npz"), **{"a.npy": one, "b": two, "b.npy": one})
+        for name, want in (("a.npy", one), ("a.npy.npy", one), ("b", two), ("b.npy", two)):  # as np.load
+            np.testing.assert_array_equal(self.g.input(name, (self.at("m.npz"), name), "a").numpy(), want)
+        self.refused(lambda: self.g.input("n", (self.at("m.npz"), "c.npy"), "a"), "it holds: a.npy, b, b.npy", "FILE_KEY")
+
+    def test_numbers_to_fill_with(self):
+        self.g.axes(n=5)
+        i = self.g.input("i", np.array([4, 0, 1], "i8"), "a")
+        for dtype, fill in (("u2", -1), ("u2", 0.5), ("u2", 70000), ("f2", 70000), ("i8", 2**53 + 1)):
+            v = self.g.input(f"v{dtype}{fill}", np.ones(3, dtype), "a")
+            self.refused(lambda: v.scatter("a", i, "n", fill=fill), "not a number of", "GRAPH_ATTR")
+        v = self.g.input("v", np.ones(3, "u2"), "a")
+        np.testing.assert_array_equal(v.scatter("a", i, "n", fill=7).numpy(), [1, 1, 7, 7, 1])
+        np.testing.assert_array_equal(v.scatter("a", i, "n", "min", np.inf).numpy(), [1, 1, 65535, 65535, 1])
+
+    def test_an_array_in_place_stays_one(self):
+        x = self.g.input("y", np.ones(3), "a")
+        plan = self.g.plan(x * 2.0)
+        x.set(np.ones(6)[::2])
+        self.refused(plan.run, "arrays that are not contiguous", "PLAN_STALE")
+
+    def test_hints_fit(self):
+        g, x = self.g, self.x
+        self.refused(lambda: fathom.grad(x.cast("i64").sum(), x), "cast what it is")
+        self.refused(lambda: fathom.grad(x, x), "sum it over its axes first")
+        self.refused(lambda: g.axis_ragged("e", "a", [0, 2, 1, 3]), "compare the sizes in the message", "AXIS_SIZE")
+        for status, row in fathom._STATUS.items():
+            self.assertNotRegex(row[2], r"--(memory|threads|device|scratch)", status)
+        self.refused(lambda: x.window("a", 5, "b"), "of which 0 to 3 can be", "GRAPH_ATTR")
+
     def test_what_holds_no_numbers(self):
         class Sparse:
             tocsr = None

@@ -90,7 +90,9 @@ TEST(numbers_in_full_triangles_and_every_mistake)
     free(text);
     (void)fth_sum(half, "colour");
     (void)fth_sum(half, "depth");
+    IS_TRUE(!fth_val_ok(fth_const_complex(g, FTH_F32, 1.0, 2.0)));
     text = printed(g);
+    HAS(text, "const: 1+2i is complex and cannot be f32");
     HAS(text, "axis 'colour' in \"colour\" is not declared");
     HAS(text, "axis 'depth' in \"depth\" is not declared");
     free(text);

@@ -259,6 +259,13 @@ TEST(a_file_that_is_not_there_or_no_file)
 }
 
 /* A file cut anywhere is refused with its name; nothing is read past the cut. */
+TEST(no_place_for_a_source)
+{
+    fth_err err = {0};
+    IS(fth_npy_open(NULL, NULL, "x.npy", &err), FTH_E_USAGE);
+    HAS(err.text, "x.npy: the source");
+}
+
 TEST(cut_at_every_byte)
 {
     fth_mem *mem = t_mem(1 << 24);

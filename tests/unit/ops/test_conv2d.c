@@ -256,6 +256,10 @@ TEST(refusals)
     fth_conv2d(oc_in(&b, "i1", FTH_F32, "b c y x"), oc_in(&b, "j1", FTH_F64, "o c ky kx"), &conv);
     fth_graph_errors(b.g, 3, &err);
     EQ_I64(err.status, FTH_E_DTYPE);
+    fth_conv2d(oc_in(&b, "i2", FTH_F32, "b c y x"), oc_in(&b, "j2", FTH_F32, "o c ky kx"), NULL);
+    fth_graph_errors(b.g, 4, &err);
+    EQ_I64(err.status, FTH_E_USAGE);
+    HAS(err.text, "fth_conv is NULL");
     oc_close(&b);
 }
 

@@ -198,7 +198,7 @@ TEST(refusals)
     fth_rfft(re, "x", "u");
     fth_graph_errors(b.g, 1, &err);
     EQ_I64(err.status, FTH_E_AXIS_SIZE);
-    HAS(err.hint, "n/2+1");
+    HAS(err.hint, "8 real points have n/2+1 = 5 frequencies");
     fth_fft(z, "x", "k w");
     fth_graph_errors(b.g, 2, &err);
     EQ_I64(err.status, FTH_E_GRAPH_ATTR);
@@ -209,7 +209,14 @@ TEST(refusals)
     fth_graph_errors(b.g, 4, &err);
     EQ_I64(err.status, FTH_E_GRAPH_ATTR);
     HAS(err.text, "one to three axes");
-    EQ_I64(fth_graph_errors(b.g, 0, NULL), 5);
+    fth_rfft(oc_in(&b, "n", FTH_I32, "x"), "x",
+             "w"); /* what is said of reals and complex numbers */
+    fth_graph_errors(b.g, 5, &err);
+    HAS(err.hint, "it takes f32 f64; write the cast");
+    fth_rfft(z, "x", "w");
+    fth_graph_errors(b.g, 6, &err);
+    HAS(err.hint, "fth_fft transforms complex values");
+    EQ_I64(fth_graph_errors(b.g, 0, NULL), 7);
     IS_TRUE(fth_val_ok(fth_rfft(re, "x", "w")));
     IS_TRUE(fth_val_ok(fth_fft(two, "x k", "k x")));
     oc_close(&b);

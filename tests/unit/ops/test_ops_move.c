@@ -188,6 +188,16 @@ TEST(slice_and_pad_refusals)
     IS_TRUE(!fth_val_ok(fth_pad(t_input(g, "x", FTH_U8, "y", NULL), "y", 1, "long", 256)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "256 is not a number of");
     t_graph_free(g);
+    g = t_graph("y=11 long=20");
+    IS_TRUE(!fth_val_ok(fth_pad(t_input(g, "x", FTH_F16, "y", NULL), "y", 1, "long", 70000)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "70000 is not a number of");
+    t_graph_free(g);
+    g = t_graph("y=11 long=20"); /* the ends of i64, and what is behind */
+    const fth_val n = t_input(g, "n", FTH_I64, "y", NULL);
+    IS_TRUE(fth_val_ok(fth_pad(n, "y", 1, "long", -0x1p63)));
+    IS_TRUE(!fth_val_ok(fth_pad(n, "y", 1, "long", 0x1p63)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "9.2233720368547758e+18 is not a number of");
+    t_graph_free(g);
     g = t_graph("y=11 z=11");
     IS_TRUE(!fth_val_ok(fth_slice(t_input(g, "x", FTH_U8, "y z", NULL), "y", 0, "z")));
     REFUSED(g, FTH_E_AXIS_MISMATCH, "already has axis 'z'");
@@ -437,6 +447,11 @@ TEST(window_inside_and_at_the_edges)
     const fth_val v = t_input(g, "x", FTH_F32, "y", NULL);
     IS_TRUE(!fth_val_ok(fth_window(v, "y", 5, "tap", FTH_BORDER_WRAP)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "wrap more than once around the 4 of axis 'y'");
+    t_graph_free(g);
+    g = t_graph("y=4 tap=3");
+    const fth_val x = t_input(g, "x", FTH_F32, "y", NULL);
+    IS_TRUE(!fth_val_ok(fth_window(x, "y", 1, "tap", (fth_border)77)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "77 is no border");
     t_graph_free(g);
 }
 

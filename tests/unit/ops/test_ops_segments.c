@@ -517,11 +517,24 @@ TEST(scatter_refusals)
     g = t_graph("i=4 into=3");
     IS_TRUE(!fth_val_ok(fth_scatter(FTH_SCATTER_SET, t_input(g, "x", FTH_U8, "i", NULL), "i",
                                     t_input(g, "n", FTH_I64, "i", NULL), "into", (double)NAN)));
-    REFUSED(g, FTH_E_GRAPH_ATTR, "NaN is no u8");
+    REFUSED(g, FTH_E_GRAPH_ATTR, "nan is not a number of x u8");
     t_graph_free(g);
     g = t_graph("i=4 into=3");
     IS_TRUE(!fth_val_ok(fth_scatter(FTH_SCATTER_SET, t_input(g, "x", FTH_U8, "i", NULL), "",
                                     t_input(g, "n", FTH_I64, "i", NULL), "into", 0)));
     REFUSED(g, FTH_E_AXIS_NAME, "scatter: no axis of the index is named");
     t_graph_free(g);
+    static const struct {
+        fth_dtype dtype;
+        double fill;
+    } changed[] = {
+        {FTH_U16, -1}, {FTH_U16, 0.5}, {FTH_U16, 70000}, {FTH_F16, 70000}, {FTH_BOOL, 2}};
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+        g = t_graph("i=4 into=3");
+        IS_TRUE(!fth_val_ok(
+            fth_scatter(FTH_SCATTER_SET, t_input(g, "x", changed[i].dtype, "i", NULL), "i",
+                        t_input(g, "n", FTH_I64, "i", NULL), "into", changed[i].fill)));
+        REFUSED(g, FTH_E_GRAPH_ATTR, "is not a number of x");
+        t_graph_free(g);
+    }
 }
