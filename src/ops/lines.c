@@ -11,8 +11,9 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
     const fth_tile *in = &call->in[0], *out = &call->out[0], *state = &call->state[0];
     const int64_t in_size = fth_dtype_size(d->dtype), out_size = fth_dtype_size(node->out[0].dtype);
     const int64_t state_size = node->op->state ? (int64_t)node->op->state(node, 0) : 0;
-    const int lane =
-        dim == d->n_axes - 1 ? dim - 1 : d->n_axes - 1; /* -1: the axis is the only one */
+    int lane = dim == d->n_axes - 1 ? dim - 1 : d->n_axes - 1; /* -1: the axis is the only one */
+    for (int i = lane; i >= 0 && in->extent[lane] == 1; i--) /* one lane: rather an axis of many */
+        if (i != dim) lane = i;
     FTH_ASSERT(dim >= 0 && dim < d->n_axes);
     FTH_ASSERT(node->out[0].n_axes >= d->n_axes - (keeps ? 0 : 1));
     *l = (fth__lines){.n_axis = in->extent[dim],
