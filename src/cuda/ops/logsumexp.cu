@@ -1,9 +1,8 @@
 /* logsumexp.cu - reduce's logsumexp: log of a sum of exponentials that cannot overflow.
  *
  * As on the CPU a block of the axis becomes (m, s), the largest element and the sum of exp(x - m),
- * and blocks are joined in order. Inside a block of an innermost axis the sum is that of a warp's
- * lanes, each in order, joined by halving; so it depends on the block alone, never on how the axis
- * was cut.
+ * and blocks are joined in order, all in the order of ops/logsumexp.h and to its bits. Long blocks
+ * of an innermost axis are a warp's; others are one thread's.
  */
 #include "base/assert.h"
 #include "cuda/program/fused.h"
@@ -12,6 +11,7 @@
 extern "C" {
 #include "ops/reduce.h"
 }
+#include "ops/logsumexp.h"
 
 namespace
 {
@@ -19,14 +19,12 @@ namespace
 enum {
     THREADS = 256,
     WARP = 32,
-    LONG_BLOCK = 64, /* two elements per lane: shorter blocks are one thread's */
-    MANY = 1 << 16,  /* outputs that occupy the card by themselves */
-    MOST_Y = 32768,  /* within CUDA's limit of 65535 for the y of a grid */
+    MANY = 1 << 16, /* outputs that occupy the card by themselves */
+    MOST_Y = 32768, /* within CUDA's limit of 65535 for the y of a grid */
 };
 
-struct pair {
-    double m, s;
-};
+typedef fth__lse pair;
+static_assert((int)FTH__LSE_LANES == (int)WARP, "together: a lane of a sum is a thread of a warp");
 
 struct work {
     int32_t n_axes, dtype; /* of the outputs */
@@ -38,21 +36,6 @@ struct work {
     int64_t outputs, n, step, block, segments;
     int32_t first, last;
 };
-
-__device__ pair nothing()
-{
-    return pair{-(double)INFINITY, 0.0};
-}
-
-__device__ pair join(pair a, pair b)
-{
-    if (a.m != a.m) return a;
-    if (b.m != b.m) return b;
-    const double m = a.m > b.m ? a.m : b.m;
-    if (m == -(double)INFINITY) return nothing();
-    if (m == (double)INFINITY) return pair{m, 1.0};
-    return pair{m, a.s * exp(a.m - m) + b.s * exp(b.m - m)};
-}
 
 __device__ void locate(const work &w, int64_t i, int64_t *in, int64_t *out, int64_t *kept)
 {
@@ -68,13 +51,13 @@ __device__ void locate(const work &w, int64_t i, int64_t *in, int64_t *out, int6
 
 __device__ pair begin(const work &w, int64_t kept)
 {
-    return w.first ? nothing() : w.state[kept];
+    return w.first ? fth__lse_nothing() : w.state[kept];
 }
 
 __device__ void finish(const work &w, int64_t out, int64_t kept, pair p)
 {
     if (w.last)
-        fth__store_wide(w.dtype, w.to + out, p.m + log(p.s));
+        fth__store_wide(w.dtype, w.to + out, fth__lse_value(p));
     else
         w.state[kept] = p;
 }
@@ -87,44 +70,53 @@ template <int D> __device__ __forceinline__ double element(const char *p)
                               : *(const double *)p;
 }
 
-/* A block by one thread. */
+/* A block by one thread: lanes are summed in the order in which halving joins them, so that few
+ * sums wait, sums[k] for 2^k lanes. */
 template <int D> __device__ pair alone(const work &w, const char *p, int64_t n)
 {
-    pair b = nothing();
+    const int lanes = w.block < FTH__LSE_LONG ? 1 : FTH__LSE_LANES;
+    double m = -(double)INFINITY, sums[6] = {0.0}; /* 2^5 lanes */
     bool odd = false;
     for (int64_t i = 0; i < n; i++) {
         const double x = element<D>(p + i * w.step);
         odd |= x != x;
-        b.m = x > b.m ? x : b.m;
+        m = x > m ? x : m;
     }
     if (odd) return pair{(double)NAN, (double)NAN};
-    if (b.m == -(double)INFINITY) return nothing();
-    if (b.m == (double)INFINITY) return pair{b.m, 1.0};
-    for (int64_t i = 0; i < n; i++) b.s += exp(element<D>(p + i * w.step) - b.m);
-    return b;
+    const double base = fth__lse_base(m);
+    double sum = 0.0;
+    for (int r = 0; r < lanes; r++) {
+        const int lane = lanes == 1 ? 0 : (int)(__brev((unsigned)r) >> 27);
+        sum = 0.0;
+        for (int64_t i = lane; i < n; i += lanes)
+            sum += fth__exp_f64(element<D>(p + i * w.step) - base);
+        int k = 0;
+        for (; r >> k & 1; k++) sum = sums[k] + sum;
+        sums[k] = sum;
+    }
+    return fth__lse_of(m, sum);
 }
 
 /* A block by a warp; the result is right in lane 0. */
 template <int D> __device__ pair together(const work &w, const char *p, int64_t n)
 {
-    pair b = nothing();
+    double m = -(double)INFINITY, sum = 0.0;
     bool odd = false;
     for (int64_t i = threadIdx.x % WARP; i < n; i += WARP) {
         const double x = element<D>(p + i * w.step);
         odd |= x != x;
-        b.m = x > b.m ? x : b.m;
+        m = x > m ? x : m;
     }
     for (int half = WARP / 2; half > 0; half /= 2) {
-        const double other = __shfl_xor_sync(0xffffffffu, b.m, half);
-        b.m = other > b.m ? other : b.m;
+        const double other = __shfl_xor_sync(0xffffffffu, m, half);
+        m = other > m ? other : m;
     }
     if (__any_sync(0xffffffffu, odd)) return pair{(double)NAN, (double)NAN};
-    if (b.m == -(double)INFINITY) return nothing();
-    if (b.m == (double)INFINITY) return pair{b.m, 1.0};
+    const double base = fth__lse_base(m);
     for (int64_t i = threadIdx.x % WARP; i < n; i += WARP)
-        b.s += exp(element<D>(p + i * w.step) - b.m);
-    for (int half = WARP / 2; half > 0; half /= 2) b.s += __shfl_down_sync(0xffffffffu, b.s, half);
-    return b;
+        sum += fth__exp_f64(element<D>(p + i * w.step) - base);
+    for (int half = WARP / 2; half > 0; half /= 2) sum += __shfl_down_sync(0xffffffffu, sum, half);
+    return fth__lse_of(m, sum);
 }
 
 /* One thread or one warp per output (and per segment, where there are partials). */
@@ -136,14 +128,14 @@ __global__ void __launch_bounds__(THREADS) sums(const work __grid_constant__ w)
          i += stride) {
         int64_t in, out, kept;
         locate(w, i, &in, &out, &kept);
-        pair total = w.partial ? nothing() : begin(w, kept);
+        pair total = w.partial ? fth__lse_nothing() : begin(w, kept);
         for (int64_t s = blockIdx.y; s < w.segments; s += gridDim.y) {
             const int64_t from = s * w.block, left = w.n - from;
             const char *p = w.from + in + from * w.step;
             const int64_t n = left < w.block ? left : w.block;
             const pair b = WARPS ? together<D>(w, p, n) : alone<D>(w, p, n);
             if (!w.partial)
-                total = join(total, b);
+                total = fth__lse_join(total, b);
             else if (threadIdx.x % each == 0)
                 w.partial[s * w.outputs + i] = b;
         }
@@ -158,7 +150,8 @@ __global__ void __launch_bounds__(THREADS) totals(const work __grid_constant__ w
         int64_t in, out, kept;
         locate(w, i, &in, &out, &kept);
         pair total = begin(w, kept);
-        for (int64_t s = 0; s < w.segments; s++) total = join(total, w.partial[s * w.outputs + i]);
+        for (int64_t s = 0; s < w.segments; s++)
+            total = fth__lse_join(total, w.partial[s * w.outputs + i]);
         finish(w, out, kept, total);
     }
 }
@@ -180,7 +173,7 @@ template <int D> void queue(const fth_call *call, const work *w, bool warps)
  * to be few. From extents alone. */
 bool has_partials(int64_t block, int64_t segments, int64_t outputs)
 {
-    return block >= LONG_BLOCK && segments > 1 && outputs < MANY;
+    return block >= FTH__LSE_LONG && segments > 1 && outputs < MANY;
 }
 
 void set_axes(work *w, const fth_call *call, int dim)
@@ -231,7 +224,7 @@ fth_status fth__cuda_logsumexp(const fth_call *call)
     if (has_partials(w.block, w.segments, w.outputs)) w.partial = (pair *)call->scratch;
     FTH_ASSERT(!w.partial || (uint64_t)(w.segments * w.outputs) * sizeof(pair) <=
                                  fth__cuda_logsumexp_scratch(call));
-    const bool warps = dim == node->in[0].n_axes - 1 && w.block >= LONG_BLOCK;
+    const bool warps = dim == node->in[0].n_axes - 1 && w.block >= FTH__LSE_LONG;
     if (t == FTH_F16) queue<FTH__D_F16>(call, &w, warps);
     if (t == FTH_BF16) queue<FTH__D_BF16>(call, &w, warps);
     if (t == FTH_F32) queue<FTH__D_F32>(call, &w, warps);

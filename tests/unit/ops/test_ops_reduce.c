@@ -230,6 +230,29 @@ TEST(logsumexp_of_huge_and_infinite_numbers)
     t_graph_free(g);
 }
 
+/* A device has the very bits: exp, log and the order of the sums are written once. */
+TEST(logsumexp_of_long_and_short_blocks_everywhere)
+{
+    static const int64_t shape[5][3] = {
+        {1, 5000, 1}, {3, 4100, 5}, {2, 70001, 1}, {40, 30, 1}, {4, 2000, 9}};
+    t_exact(true);
+    t_cuts(t_few() ? 1 : 3);
+    for (int k = 0; k < 10; k++) {
+        const int64_t *s = shape[k / 2];
+        char axes[64];
+        snprintf(axes, sizeof axes, "a=%lld n=%lld c=%lld", (long long)s[0], (long long)s[1],
+                 (long long)s[2]);
+        fth_graph *g = t_graph(axes);
+        t_random r = t_random_make(13);
+        double got[40];
+        const fth_val x = t_noise(g, "x", k % 2 ? FTH_F64 : FTH_F32, "a n c", &r);
+        t_eval_f64(fth_logsumexp(x, "n"), got);
+        t_graph_free(g);
+    }
+    t_cuts(8);
+    t_exact(false);
+}
+
 TEST(several_axes_are_reduced_innermost_first)
 {
     fth_graph *g = t_graph("a=3 b=4 c=5");

@@ -1,5 +1,5 @@
-/* moments_kernels.c - the loops of cpu/moments.h. */
-#include "cpu/moments.h"
+/* variance_kernels.c - the loops of the variance: two passes over each block. */
+#include "cpu/pairs.h"
 #include "cpu/vec_loop.h"
 #include "ops/moments.h"
 
@@ -8,10 +8,12 @@
 enum { SIDE = 8 };
 
 #define LOOPS(name, T)                                                                             \
-    static void down_##name(int64_t n, int64_t cols, int64_t step, const void *x_, double *mean,   \
-                            double *m2)                                                            \
+    static void down_##name(int64_t block, int64_t n, int64_t cols, int64_t step, const void *x_,  \
+                            fth__pairs *to)                                                        \
     {                                                                                              \
         const T *x = x_;                                                                           \
+        double *mean = to->first, *m2 = to->second;                                                \
+        (void)block;                                                                               \
         for (int64_t k = 0; k < cols; k++) mean[k] = m2[k] = 0.0;                                  \
         for (int64_t i = 0; i < n; i++) {                                                          \
             FTH__EACH                                                                              \
@@ -40,10 +42,12 @@ enum { SIDE = 8 };
             }                                                                                      \
         for (int64_t k = 0; k < cols; k++) mean[k] = sum[k], m2[k] = squares[k];                   \
     }                                                                                              \
-    static void along_##name(int64_t n, int64_t cols, int64_t step, const void *x_, double *mean,  \
-                             double *m2)                                                           \
+    static void along_##name(int64_t block, int64_t n, int64_t cols, int64_t step, const void *x_, \
+                             fth__pairs *to)                                                       \
     {                                                                                              \
         const T *x = x_;                                                                           \
+        double *mean = to->first, *m2 = to->second;                                                \
+        (void)block;                                                                               \
         int64_t k = 0;                                                                             \
         for (; k + SIDE <= cols; k += SIDE)                                                        \
             side_##name(n, SIDE, step, x + k * step, mean + k, m2 + k);                            \
@@ -52,19 +56,26 @@ enum { SIDE = 8 };
 LOOPS(f32, float)
 LOOPS(f64, double)
 
-static void join(int64_t cols, double n, double m, const double *more_mean, const double *more_m2,
-                 double *mean, double *m2)
+static void join(int64_t cols, double n, double m, const fth__pairs *more, fth__pairs *to)
 {
     FTH__EACH
     for (int64_t k = 0; k < cols; k++) {
-        const fth__moments all = fth__moments_join((fth__moments){mean[k], m2[k]}, n,
-                                                   (fth__moments){more_mean[k], more_m2[k]}, m);
-        mean[k] = all.mean;
-        m2[k] = all.m2;
+        const fth__moments all =
+            fth__moments_join((fth__moments){to->first[k], to->second[k]}, n,
+                              (fth__moments){more->first[k], more->second[k]}, m);
+        to->first[k] = all.mean;
+        to->second[k] = all.m2;
     }
 }
 
-const fth__moments_loops FTH_ISA_NAME(fth__moments_loops) = {
+static void finish(int64_t cols, double n, fth__pairs *to)
+{
+    for (int64_t k = 0; k < cols; k++) to->first[k] = to->second[k] / n;
+}
+
+const fth__pair_loops FTH_ISA_NAME(fth__variance_loops) = {
     .down = {[FTH_F32] = down_f32, [FTH_F64] = down_f64},
     .along = {[FTH_F32] = along_f32, [FTH_F64] = along_f64},
-    .join = join};
+    .lines = 8,
+    .join = join,
+    .finish = finish};
