@@ -185,8 +185,8 @@ static double argreduce_seconds(const fth__plan_work *w)
 }
 
 /* Running sums have a kernel (cpu/scan.c), in which each addition waits for the one before. Other
- * scans of lines across memory are taken some at a time, and wait for caches where all their elements
- * want the same place. */
+ * scans of lines across memory are taken some at a time, and wait for caches where all their
+ * elements want the same place. */
 static double scan_seconds(const fth__plan_work *w)
 {
     const fth__scan_attr *attr = w->call->node->attr;

@@ -1,6 +1,9 @@
 /* planned.c - plan and run one value. */
 #include "testing/engine/planned.h"
 
+#include "graph/graph.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 fth_context *t_planned_open(void)
@@ -18,6 +21,25 @@ void t_planned_close(fth_context *ctx)
 {
     fth_err err = {0};
     OKE(fth_context_destroy(ctx, &err), &err);
+}
+
+fth_graph *t_planned_graph(const char *axes)
+{
+    char name[64];
+    long long size;
+    fth_graph *g = fth_graph_create(t_planned_open());
+    for (int n = 0; sscanf(axes, " %63[^= ]=%lld%n", name, &size, &n) == 2; axes += n)
+        IS_TRUE(fth_axis(g, name, size));
+    return g;
+}
+
+void t_planned_graph_free(fth_graph *g)
+{
+    fth_context *ctx = g->ctx;
+    for (int64_t i = 0; i < g->n_inputs; i++)
+        if (strcmp(g->input[i].source.kind, "noise") == 0) free(g->input[i].source.data);
+    fth_graph_destroy(g);
+    t_planned_close(ctx);
 }
 
 void t_planned(fth_context *ctx, fth_graph *g, fth_val v, void *out)

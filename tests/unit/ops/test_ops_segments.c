@@ -417,21 +417,17 @@ TEST(scatter_sets_the_last_or_keeps_the_best)
     }
 }
 
-/* A fill that a dtype has not is the nearest that it has. */
-TEST(scatter_fills_with_what_the_dtype_has)
+/* An infinite fill is the end of an integer dtype. */
+TEST(scatter_fills_with_the_ends_of_a_dtype)
 {
     static const struct {
         fth_dtype t;
         double fill;
         int64_t want;
-    } row[] = {{FTH_U8, -5.0, 0},
-               {FTH_U8, 300.0, 255},
-               {FTH_I8, -300.0, -128},
-               {FTH_I16, 4e4, 32767},
-               {FTH_U32, -1.0, 0},
-               {FTH_I64, 0x1p63, INT64_MAX},
-               {FTH_I64, -0x1p63, INT64_MIN},
-               {FTH_BOOL, 7.0, 1}};
+    } row[] = {{FTH_U8, -HUGE_VAL, 0},        {FTH_U8, HUGE_VAL, 255},
+               {FTH_I8, -HUGE_VAL, -128},     {FTH_I16, HUGE_VAL, 32767},
+               {FTH_U32, -HUGE_VAL, 0},       {FTH_I64, HUGE_VAL, INT64_MAX},
+               {FTH_I64, -0x1p63, INT64_MIN}, {FTH_BOOL, 1.0, 1}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         fth_graph *g = t_graph("i=2 into=3");
         const int64_t index[2] = {1, 1};

@@ -2,41 +2,15 @@
  * seconds: 12
  *
  * That the numbers are right is asked of random programs (property/random_graphs), which read views
- * of views with every border; here, what filters come to, against plain loops.
+ * of views with every border, and of filters against plain loops (unit/look_filters).
  */
 #include "testing/engine/op_harness.h"
+#include "testing/engine/planned.h"
 
 #include "plan/cache.h"
 #include "plan/plan.h"
 
 #include <math.h>
-
-/* A graph that can be run, with these axes: "row=2 col=3". */
-static fth_graph *graph(const char *axes)
-{
-    fth_options opt;
-    fth_context *ctx;
-    fth_err err = {0};
-    char name[64];
-    long long size;
-    fth_options_default(&opt);
-    opt.threads = 1;
-    OKE(fth_context_create(&ctx, &opt, &err), &err);
-    fth_graph *g = fth_graph_create(ctx);
-    for (int n = 0; sscanf(axes, " %63[^= ]=%lld%n", name, &size, &n) == 2; axes += n)
-        IS_TRUE(fth_axis(g, name, size));
-    return g;
-}
-
-static void graph_free(fth_graph *g)
-{
-    fth_context *ctx = g->ctx;
-    for (int64_t i = 0; i < g->n_inputs; i++)
-        if (strcmp(g->input[i].source.kind, "noise") == 0) free(g->input[i].source.data);
-    fth_graph_destroy(g);
-    fth_err err = {0};
-    OKE(fth_context_destroy(ctx, &err), &err);
-}
 
 static fth_plan *planned(fth_val v, const fth_limits *limits)
 {
@@ -106,7 +80,7 @@ static int made(fth_val v, const char *op)
 
 TEST(views_that_only_programs_read_are_not_made)
 {
-    fth_graph *g = graph("y=40 x=50 t=5 part=30 few=10 long=60 twice=100");
+    fth_graph *g = t_planned_graph("y=40 x=50 t=5 part=30 few=10 long=60 twice=100");
     t_random r = t_random_make(3);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r);
     const fth_val w = fth_window(v, "x", 2, "t", FTH_BORDER_MIRROR);
@@ -120,12 +94,12 @@ TEST(views_that_only_programs_read_are_not_made)
     /* a window of a window, and of a part */
     const fth_val both = fth_window(fth_slice(v, "x", 3, "part"), "y", 2, "t", FTH_BORDER_ZERO);
     EQ_I64(made(fth_sum(both, "t"), "window") + made(fth_sum(both, "t"), "slice"), 0);
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 TEST(views_that_something_else_needs_are_made)
 {
-    fth_graph *g = graph("y=40 x=50 t=5 few=10 o=3 long=60");
+    fth_graph *g = t_planned_graph("y=40 x=50 t=5 few=10 o=3 long=60");
     t_random r = t_random_make(4);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), m = t_noise(g, "m", FTH_F32, "o t", &r);
     const fth_val w = fth_window(v, "x", 2, "t", FTH_BORDER_ZERO);
@@ -141,7 +115,7 @@ TEST(views_that_something_else_needs_are_made)
     const fth_val padded = fth_pad(w, "x", 4, "long", 0.0);
     EQ_I64(made(fth_sum(padded, "t"), "pad"), 0);
     EQ_I64(made(fth_sum(padded, "t"), "window"), 1);
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* With all memory, and with little along an axis (NULL: any), the bytes of the operations one by
@@ -169,8 +143,8 @@ static void same_as_alone(fth_val v)
 
 TEST(borders_and_ends_of_views_of_views)
 {
-    fth_graph *g =
-        graph("y=30 x=5000 t=5 u=4 one=1 part=4000 half=2500 twice=10000 wide=5010 more=40");
+    fth_graph *g = t_planned_graph(
+        "y=30 x=5000 t=5 u=4 one=1 part=4000 half=2500 twice=10000 wide=5010 more=40");
     t_random r = t_random_make(9);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r);
     for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
@@ -197,7 +171,7 @@ TEST(borders_and_ends_of_views_of_views)
     same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 1.0), "y", 0, "part", 2.0)));
     same_as_alone(fth_neg(fth_pad(fth_pad(v, "x", 3, "wide", 0.0), "y", 1, "more", -0.0)));
     same_as_alone(fth_neg(fth_pad(fth_pad(v, "y", 1, "more", 0.0), "x", 3, "wide", -0.0)));
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* Pieces of one row each: all that a tap far from its element reads lies in other pieces, and near
@@ -232,13 +206,13 @@ TEST(taps_on_one_side_of_pieces_of_one_row)
 {
     for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++)
         for (int64_t lo = 0; lo <= 8; lo += 8) {
-            fth_graph *g = graph("y=24 x=7 t=9 one=1");
+            fth_graph *g = t_planned_graph("y=24 x=7 t=9 one=1");
             t_random r = t_random_make(19);
             const fth_val v = fth_cumsum(t_noise(g, "v", FTH_F64, "y x", &r), "x");
             const fth_val w = fth_window(v, "y", lo, "t", b);
             same_by_rows(fth_sum(w, "t"), 24);
             same_by_rows(fth_neg(fth_slice(w, "t", 8 - lo, "one")), 24);
-            graph_free(g);
+            t_planned_graph_free(g);
         }
 }
 
@@ -247,7 +221,7 @@ TEST(taps_on_one_side_of_pieces_of_one_row)
 TEST(cotangents_of_every_second_element)
 {
     for (int64_t step = 1; step <= 3; step++) {
-        fth_graph *g = graph("y=6 x=31 some=10");
+        fth_graph *g = t_planned_graph("y=6 x=31 some=10");
         t_random r = t_random_make(23);
         const fth_val v = t_noise(g, "v", FTH_F64, "y x", &r);
         const fth_val part = fth_slice_step(fth_exp(v), "x", 1, step, "some");
@@ -255,7 +229,7 @@ TEST(cotangents_of_every_second_element)
         OK(fth_grad(fth_sum(fth_sqr(part), "y some"), 1, &v, &slope));
         same_as_alone(slope);
         EQ_I64(made(slope, "pad"), step > 1);
-        graph_free(g);
+        t_planned_graph_free(g);
     }
 }
 
@@ -267,7 +241,7 @@ TEST(reductions_of_views_alone)
     static const char *const axes[] = {"z", "y", "x"};
     enum { VIEWS = 6 };
     for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
-        fth_graph *g = graph("z=6 y=5 x=19 few=3 half=9 long=25 twice=38");
+        fth_graph *g = t_planned_graph("z=6 y=5 x=19 few=3 half=9 long=25 twice=38");
         t_random r = t_random_make(21);
         const fth_dtype t = (fth_dtype)k;
         const fth_val v = t_noise(g, "v", t, "z y x", &r);
@@ -288,7 +262,7 @@ TEST(reductions_of_views_alone)
                 if (!fth_val_has(views[i], axis)) continue;
                 same_as_alone(fth_reduce_(FTH_HERE, red, views[i], axis));
             }
-        graph_free(g);
+        t_planned_graph_free(g);
     }
 }
 
@@ -304,7 +278,7 @@ TEST(a_blur_takes_the_memory_of_its_arrays)
 {
     enum { N = 1024 };
     for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
-        fth_graph *g = graph("y=1024 x=1024 t=9");
+        fth_graph *g = t_planned_graph("y=1024 x=1024 t=9");
         t_random r = t_random_make(5);
         const fth_val v = blur(g, t_noise(g, "v", FTH_F32, "y x", &r), b);
         const uint64_t array = (uint64_t)N * N * 4;
@@ -317,14 +291,14 @@ TEST(a_blur_takes_the_memory_of_its_arrays)
         SAME_BYTES(whole, streamed, array);
         free(whole);
         free(streamed);
-        graph_free(g);
+        t_planned_graph_free(g);
     }
 }
 
 /* Around the ends of an axis, however often: nothing is copied. */
 TEST(rolls_and_wraps_are_read_where_they_lie)
 {
-    fth_graph *g = graph("y=30 x=1500 t=5 u=4 part=700 longer=1503 wide=1510 twice=3000");
+    fth_graph *g = t_planned_graph("y=30 x=1500 t=5 u=4 part=700 longer=1503 wide=1510 twice=3000");
     t_random r = t_random_make(31);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), small = fth_slice(v, "x", 9, "part");
     const fth_val rolled = fth_roll(v, "x", 700), both = fth_roll(fth_roll(v, "y", -1), "x", 2);
@@ -370,13 +344,13 @@ TEST(rolls_and_wraps_are_read_where_they_lie)
     IS_TRUE(fth_axis(g, "pair", 1400));
     EQ_I64(made(fth_neg(fth_concat(2, twice, parts, "pair")), "concat"), 1);
     same_as_alone(fth_neg(fth_concat(2, twice, parts, "pair")));
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* What is made for it is kept whole where it fits, and copied in parts where it does not. */
 TEST(around_a_value_that_is_made_there_are_two_ways)
 {
-    fth_graph *g = graph("y=2048 x=256 t=9");
+    fth_graph *g = t_planned_graph("y=2048 x=256 t=9");
     t_random r = t_random_make(32);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), a = fth_sort(v, "x", false);
     const fth_val out =
@@ -407,7 +381,7 @@ TEST(around_a_value_that_is_made_there_are_two_ways)
     free(whole);
     free(little);
     free(streamed);
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* Sums over two tap axes leave no value for each tap of the second. */
@@ -418,7 +392,7 @@ TEST(a_sum_over_two_axes_of_taps_is_one_program)
         for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
             const fth_dtype t = (fth_dtype)k;
             const bool ordered = !fth_dtype_is_complex(t) && t != FTH_BOOL;
-            fth_graph *g = graph("c=2 y=13 x=700 ty=3 tx=4 one=1");
+            fth_graph *g = t_planned_graph("c=2 y=13 x=700 ty=3 tx=4 one=1");
             t_random r = t_random_make(15);
             const fth_val v = t_noise(g, "v", t, "c y x", &r), w = t_noise(g, "w", t, "tx ty", &r);
             const fth_val both = fth_window(fth_window(v, "y", 1, "ty", b), "x", 3, "tx", b);
@@ -430,9 +404,9 @@ TEST(a_sum_over_two_axes_of_taps_is_one_program)
                 EQ_I64(made(sum, "fused"), 1);
                 if (k == FTH_F32 || b == FTH_BORDER_MIRROR) same_as_alone(sum);
             }
-            graph_free(g);
+            t_planned_graph_free(g);
         }
-    fth_graph *g = graph("y=512 x=512 ty=5 tx=5 many=80");
+    fth_graph *g = t_planned_graph("y=512 x=512 ty=5 tx=5 many=80");
     t_random r = t_random_make(16);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r),
                   w = t_noise(g, "w", FTH_F32, "ty tx", &r);
@@ -448,7 +422,7 @@ TEST(a_sum_over_two_axes_of_taps_is_one_program)
     const fth_val deep =
         fth_window(fth_window(v, "y", 1, "ty", FTH_BORDER_CLAMP), "x", 1, "many", FTH_BORDER_CLAMP);
     EQ_I64(made(fth_sum(deep, "many ty"), "fused"), 2);
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* ---- rows, indices and random numbers ---- */
@@ -481,7 +455,7 @@ static void same_as_reference(fth_val v)
 /* The taps of the inner sum count like any axis in what a program makes. */
 TEST(numbers_made_along_the_taps_of_an_inner_sum)
 {
-    fth_graph *g = graph("y=13 x=40 ty=3 tx=4");
+    fth_graph *g = t_planned_graph("y=13 x=40 ty=3 tx=4");
     t_random r = t_random_make(16);
     const fth_val v = t_noise(g, "v", FTH_F32, "y x", &r), seed = fth_const_i64(g, FTH_I64, 5);
     const fth_val both =
@@ -498,12 +472,12 @@ TEST(numbers_made_along_the_taps_of_an_inner_sum)
             same_as_alone(sum);
             same_as_reference(sum);
         }
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 TEST(rows_that_only_programs_read_are_not_made)
 {
-    fth_graph *g = graph("z=6 y=40 x=50 k=30 few=4 part=5 t=3");
+    fth_graph *g = t_planned_graph("z=6 y=40 x=50 k=30 few=4 part=5 t=3");
     t_random r = t_random_make(11);
     const fth_val v = t_noise(g, "v", FTH_U16, "z y x", &r), f = fth_cast(v, FTH_F32);
     int32_t at[40 * 50], rows[30];
@@ -533,7 +507,7 @@ TEST(rows_that_only_programs_read_are_not_made)
     same_along(fth_sum(late, "t"), "k");
     same_along(fth_sum(fth_sqr(some), "k"), "x");
     same_as_alone(fth_rmax(fth_slice(some, "k", 3, "few"), "few"));
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* Rows of something, twice, within a megabyte. */
@@ -553,7 +527,7 @@ TEST(a_decision_about_rows_is_recalled_for_the_next_graph)
 {
     const fth_limits limits = {.threads = 1, .memory_bytes = 1 << 20},
                      other = {.threads = 1, .memory_bytes = 2 << 20};
-    fth_graph *first = graph("");
+    fth_graph *first = t_planned_graph("");
     fth_graph *second = fth_graph_create(first->ctx);
     fth__decision d;
     const fth_val a = two_of_rows(first), b = two_of_rows(second);
@@ -567,13 +541,13 @@ TEST(a_decision_about_rows_is_recalled_for_the_next_graph)
     fth_plan_destroy(q);
     fth_plan_destroy(p);
     fth_graph_destroy(second);
-    graph_free(first);
+    t_planned_graph_free(first);
 }
 
 /* One row of an axis, without it. */
 TEST(columns)
 {
-    fth_graph *g = graph("z=3 y=20 x=70 t=3 few=2");
+    fth_graph *g = t_planned_graph("z=3 y=20 x=70 t=3 few=2");
     t_random r = t_random_make(17);
     const fth_val v = t_noise(g, "v", FTH_F32, "z y x", &r), k = fth_column(v, "z", 2);
     double got[20 * 70];
@@ -588,12 +562,12 @@ TEST(columns)
     same_as_alone(fth_add(fth_column(fth_index(g, "x"), "x", 5), fth_const_i64(g, FTH_I64, 1)));
     IS_TRUE(!fth_val_ok(fth_column(v, "z", 3)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "no element 3 of the 3 along axis 'z'");
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 TEST(indices_and_random_numbers_are_made_where_they_are_read)
 {
-    fth_graph *g = graph("y=70 x=300 part=40 wide=310 t=3");
+    fth_graph *g = t_planned_graph("y=70 x=300 part=40 wide=310 t=3");
     t_random r = t_random_make(12);
     const fth_val v = t_noise(g, "v", FTH_F64, "x y", &r), seed = fth_const_i64(g, FTH_I64, 5);
     int64_t step = 3;
@@ -617,7 +591,7 @@ TEST(indices_and_random_numbers_are_made_where_they_are_read)
     EQ_I64(made(fth_sum(fth_window(noise, "x", 1, "t", FTH_BORDER_ZERO), "t"), "random"), 1);
     EQ_I64(made(fth_neg(fth_pad(drop, "x", 4, "wide", 1.0)), "random"), 1);
     same_as_alone(fth_sum(fth_window(noise, "x", 1, "t", FTH_BORDER_ZERO), "t"));
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* What a gather says, said by the program that reads its rows: the first of several, nothing is
@@ -626,7 +600,7 @@ TEST(an_index_beyond_its_axis_is_the_error_of_the_gather)
 {
     for (int wide = 0; wide < 2; wide++)
         for (int along = 0; along < 3; along++) {
-            fth_graph *g = graph("z=3 y=20 x=1500");
+            fth_graph *g = t_planned_graph("z=3 y=20 x=1500");
             t_random r = t_random_make(13);
             const fth_val v = t_noise(g, "v", FTH_F32, "z y x", &r);
             int64_t at[20 * 1500] = {0};
@@ -660,14 +634,14 @@ TEST(an_index_beyond_its_axis_is_the_error_of_the_gather)
             OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
             fth_tensor_release(to);
             fth_plan_destroy(p);
-            graph_free(g);
+            t_planned_graph_free(g);
         }
 }
 
 /* Rows of a value without elements along the axis: every index is beyond it. */
 TEST(rows_of_an_empty_axis)
 {
-    fth_graph *g = graph("z=0 x=7 k=0 some=3");
+    fth_graph *g = t_planned_graph("z=0 x=7 k=0 some=3");
     const fth_val v = t_input(g, "v", FTH_F32, "z x", NULL);
     int64_t at[3] = {0};
     const fth_val none = t_input(g, "none", FTH_I64, "k", at),
@@ -687,7 +661,7 @@ TEST(rows_of_an_empty_axis)
     IS(fth_run(p, &sink, NULL, NULL, &err), FTH_E_INDEX_RANGE);
     fth_tensor_release(to);
     fth_plan_destroy(p);
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 /* Where a stack is sharpest: blurred both ways, what that takes away, smoothed, the pixel of its
@@ -697,7 +671,7 @@ TEST(the_sharpest_plane_takes_the_memory_of_its_arrays)
     enum { Z = 8, N = 256 };
     static const float tap[9] = {0.02f, 0.06f, 0.12f, 0.18f, 0.24f, 0.18f, 0.12f, 0.06f, 0.02f};
     for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_MIRROR; b++) {
-        fth_graph *g = graph("z=8 y=1024 x=256 t=9 s=5");
+        fth_graph *g = t_planned_graph("z=8 y=1024 x=256 t=9 s=5");
         t_random r = t_random_make(14);
         const fth_val v = t_noise(g, "v", FTH_U16, "z y x", &r), f = fth_cast(v, FTH_F32),
                       w = t_input(g, "w", FTH_F32, "t", tap),
@@ -719,48 +693,7 @@ TEST(the_sharpest_plane_takes_the_memory_of_its_arrays)
         free(whole);
         free(little);
         free(least);
-        graph_free(g);
-    }
-}
-
-/* ---- filters against loops ---- */
-
-static int64_t read_at(fth_border b, int64_t n, int64_t i)
-{
-    if (i >= 0 && i < n) return i;
-    switch (b) {
-    case FTH_BORDER_ZERO: break;
-    case FTH_BORDER_CLAMP: return i < 0 ? 0 : n - 1;
-    case FTH_BORDER_REFLECT: return i < 0 ? -1 - i : 2 * n - 1 - i;
-    case FTH_BORDER_MIRROR: return i < 0 ? -i : 2 * n - 2 - i;
-    case FTH_BORDER_WRAP: return i < 0 ? i + n : i - n;
-    }
-    return -1;
-}
-
-TEST(a_correlation_of_two_axes_is_the_plain_double_sum)
-{
-    enum { Y = 11, X = 140, TY = 3, TX = 6 };
-    for (fth_border b = FTH_BORDER_ZERO; b <= FTH_BORDER_WRAP; b++) {
-        fth_graph *g = graph("c=2 y=11 x=140 ty=3 tx=6");
-        t_random r = t_random_make(6);
-        const fth_val v = t_noise(g, "v", FTH_F64, "c y x", &r),
-                      w = t_noise(g, "w", FTH_F64, "ty tx", &r);
-        const fth_val out = fth_correlate(v, "y x", w, "ty tx", b);
-        const double *in = t_data(v), *weight = t_data(w);
-        double got[2 * Y * X];
-        run_f64(out, got);
-        for (int64_t i = 0; i < 2 * Y * X; i++) {
-            const int64_t c = i / (Y * X), y = i / X % Y, x = i % X;
-            double want = 0;
-            for (int64_t k = 0; k < TY * TX; k++) {
-                const int64_t iy = read_at(b, Y, y + k / TX - TY / 2),
-                              ix = read_at(b, X, x + k % TX - TX / 2);
-                if (iy >= 0 && ix >= 0) want += in[(c * Y + iy) * X + ix] * weight[k];
-            }
-            NEAR(got[i], want, 1e-13 * (1 + fabs(want)));
-        }
-        graph_free(g);
+        t_planned_graph_free(g);
     }
 }
 
@@ -770,7 +703,7 @@ TEST(weighted_windows_that_are_not_one_sum)
 {
     for (int k = 0; k < 2; k++) {
         const fth_dtype t = k ? FTH_F64 : FTH_F32;
-        fth_graph *g = graph("y=13 x=700 t=4 u=3");
+        fth_graph *g = t_planned_graph("y=13 x=700 t=4 u=3");
         t_random r = t_random_make(25);
         const fth_val v = t_noise(g, "v", t, "y x", &r), w = t_noise(g, "w", t, "t", &r),
                       line = t_noise(g, "line", t, "y", &r);
@@ -785,14 +718,14 @@ TEST(weighted_windows_that_are_not_one_sum)
         same_as_alone(fth_rmin(fth_sum(both, "u"), "t"));
         same_as_alone(fth_sum(fth_rmax(both, "t"), "u"));
         same_as_alone(fth_prod(fth_sum(fth_mul(both, w), "t"), "u"));
-        graph_free(g);
+        t_planned_graph_free(g);
     }
 }
 
 /* What is complex becomes real inside a program: no loop of real pairs takes both steps. */
 TEST(magnitudes_of_views)
 {
-    fth_graph *g = graph("y=5 x=300 t=3");
+    fth_graph *g = t_planned_graph("y=5 x=300 t=3");
     t_random r = t_random_make(26);
     const fth_val z = t_noise(g, "z", FTH_C64, "y x", &r), w = t_noise(g, "w", FTH_F32, "y x", &r),
                   c = fth_const(g, FTH_F32, 0.75);
@@ -800,71 +733,7 @@ TEST(magnitudes_of_views)
     same_as_alone(fth_mul(back, w));
     same_as_alone(fth_add(back, c));
     same_as_alone(fth_sum(fth_mul(fth_abs(fth_window(z, "x", 1, "t", FTH_BORDER_CLAMP)), c), "t"));
-    graph_free(g);
-}
-
-TEST(extrema_and_sums_of_windows_of_every_dtype)
-{
-    static const fth_red reds[] = {FTH_RED_SUM, FTH_RED_MIN, FTH_RED_MAX};
-    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
-        for (int j = 0; j < 3; j++) {
-            const fth_dtype t = (fth_dtype)k;
-            if (j > 0 && (fth_dtype_is_complex(t) || t == FTH_BOOL)) continue;
-            fth_graph *g = graph("y=6 x=90 t=5");
-            t_random r = t_random_make(7);
-            const fth_val v = t_noise(g, "v", t, "y x", &r);
-            for (int64_t i = 0; j > 0 && fth_dtype_is_int(t) && i < 6 * 90; i += 11) {
-                t_put(t, t_data(v), i, t_highest(t), 0);
-                t_put(t, t_data(v), i == 0 ? 1 : i - 5, t_lowest(t), 0);
-            }
-            double got[2 * 6 * 90];
-            run_f64(
-                fth_reduce_(FTH_HERE, reds[j], fth_window(v, "x", 1, "t", FTH_BORDER_REFLECT), "t"),
-                got);
-            for (int64_t i = 0; i < 6 * 90; i++) {
-                double want = 0, most = 0;
-                for (int64_t tap = 0; tap < 5; tap++) {
-                    const int64_t at =
-                        i / 90 * 90 + read_at(FTH_BORDER_REFLECT, 90, i % 90 + tap - 1);
-                    const double x = t_get(t, t_data(v), at);
-                    most = fmax(most, fabs(x));
-                    if (j == 0) want += x;
-                    if (j > 0) want = tap == 0 ? x : j == 1 ? fmin(want, x) : fmax(want, x);
-                }
-                const double unit = t == FTH_F16 || t == FTH_BF16 ? 0.01 : 1e-6;
-                NEAR(got[i], want, j > 0 ? 0 : fth_dtype_is_int(t) ? 0 : unit * (1 + 5 * most));
-            }
-            graph_free(g);
-        }
-}
-
-TEST(rolled_and_every_second_element)
-{
-    fth_graph *g = graph("a=3 x=7 half=3");
-    t_random r = t_random_make(8);
-    const fth_val v = t_noise(g, "v", FTH_I32, "a x", &r);
-    double got[21];
-    for (int64_t by = -15; by <= 15; by += 3) {
-        run_f64(fth_roll(v, "x", by), got);
-        for (int64_t i = 0; i < 21; i++)
-            EQ_F64(got[i / 7 * 7 + ((i + by) % 7 + 7) % 7], t_get(FTH_I32, t_data(v), i));
-    }
-    run_f64(fth_neg(fth_slice_step(v, "x", 1, 2, "half")), got);
-    for (int64_t i = 0; i < 9; i++)
-        EQ_F64(got[i], -t_get(FTH_I32, t_data(v), i / 3 * 7 + 1 + i % 3 * 2));
-    IS_TRUE(!fth_val_ok(fth_slice_step(v, "x", 3, 2, "half")));
-    REFUSED(g, FTH_E_GRAPH_ATTR, "each 2 apart, are not all in 'x'");
-    graph_free(g);
-    g = graph("a=3 x=7 half=3");
-    const fth_val w = t_input(g, "w", FTH_I32, "a x", NULL);
-    IS_TRUE(!fth_val_ok(fth_slice_step(w, "x", 0, 0, "half")));
-    REFUSED(g, FTH_E_GRAPH_ATTR, "a step of 0");
-    graph_free(g);
-    g = graph("a=3 x=7 t=2 u=2");
-    const fth_val u = t_input(g, "u", FTH_F32, "a x", NULL);
-    IS_TRUE(!fth_val_ok(fth_correlate(u, "a x", u, "t", FTH_BORDER_ZERO)));
-    REFUSED(g, FTH_E_GRAPH_ATTR, "axes 'a x' and taps 't' do not go in pairs");
-    graph_free(g);
+    t_planned_graph_free(g);
 }
 
 TEST_MAIN()
