@@ -222,8 +222,8 @@ static fth_val sign(const chain *at, fth_val x)
     const fth_val zero = number(at, 0.0), right = fth__map2(at->site, FTH_EW_GE, x, zero),
                   left = fth__map2(at->site, FTH_EW_LE, x, zero),
                   above = fth_map_(at->site, FTH_EW_SELECT, left, zero, number(at, 1.0)),
-                  below =
-                      fth_map_(at->site, FTH_EW_SELECT, left, number(at, -1.0), number(at, NAN));
+                  below = fth_map_(at->site, FTH_EW_SELECT, left, number(at, -1.0),
+                                   number(at, (double)NAN));
     return fth_map_(at->site, FTH_EW_SELECT, right, above, below);
 }
 #define D1(op, a) fth__map1(at->site, FTH_EW_##op, a)
