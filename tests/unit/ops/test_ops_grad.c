@@ -129,7 +129,7 @@ TEST(second_derivatives)
 /* A NaN is on neither side of zero: its slope must not look like a number. */
 TEST(the_slope_of_abs_at_every_kind_of_number)
 {
-    const double x[6] = {-2.5, -0.0, 0.0, 2.5, INFINITY, NAN};
+    const double x[6] = {-2.5, -0.0, 0.0, 2.5, (double)INFINITY, (double)NAN};
     double got[6];
     fth_graph *g = t_graph("i=6");
     const fth_val v = t_input(g, "x", FTH_F64, "i", x);
