@@ -203,6 +203,18 @@ static double rounded(const world *w)
     return sum;
 }
 
+/* Positions are others than with the inputs as they are: an order or an extreme has changed on the
+ * way, which slopes on both sides of a narrow corner need not show. */
+static bool other_positions(const world *w)
+{
+    for (int k = 0; k < w->node->n_out; k++) {
+        const fth_desc *d = &w->node->out[k];
+        if (fth_dtype_is_int(d->dtype) && memcmp(w->made[k], w->base[k], fth__check_bytes(d)) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* Four points around x and x itself, at the numbers that the dtype has nearest to the steps. With a
  * relative error u of the loss the formula leaves 1.5 u / h and h^4 / 30 of the fifth derivative,
  * which are alike at h^5 = 45 u; half of that, because most functions bend more than their value
@@ -216,6 +228,7 @@ static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t 
                  h = exp2(floor(log2(45.0 * coarsest(w, d)) / 5.0) - 1.0) *
                      (fabs(x) > 1.0 ? exp2(floor(log2(fabs(x)))) : 1.0);
     double at[5], f[5], interval[4], most = 0.0, bend = 0.0, lost = 0.0;
+    bool corner = false;
     for (int k = 0; k < 5; k++) {
         at[k] = x;
         f[k] = middle;
@@ -226,6 +239,7 @@ static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t 
         fth__check_put(d->dtype, data, i, x);
         FTH_TRY(s);
         lost = fmax(lost, rounded(w));
+        corner |= other_positions(w);
     }
     for (int k = 0; k < 4; k++) {
         interval[k] = (f[k + 1] - f[k]) / (at[k + 1] - at[k]);
@@ -237,7 +251,7 @@ static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t 
     const double noise = 4.0 * 0.95 / sqrt(3.0) * sqrt(lost) / h;
     *out = (slope){.value = (4.0 * near - far) / 3.0,
                    .error = noise + bend,
-                   .smooth = bend <= most / 4.0 + 4.0 * noise};
+                   .smooth = !corner && bend <= most / 4.0 + 4.0 * noise};
     return FTH_OK;
 }
 

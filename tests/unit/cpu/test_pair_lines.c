@@ -97,7 +97,7 @@ TEST(loops_of_every_instruction_set)
         const bool lse = k / 2;
         for (int64_t i = 0; i < COLS * N; i++)
             t_put(t, x, i, lse ? 30 * t_random_normal(&r) : 1e3 + t_random_normal(&r), 0);
-        for (int64_t i = 0; lse && i < COLS * N; i += 700) {
+        for (int64_t i = 0; lse && i + 301 < COLS * N; i += 700) {
             t_put(t, x, i, (double)NAN, 0);
             t_put(t, x, i + 301, HUGE_VAL, 0);
         }
