@@ -220,22 +220,23 @@ static bool other_positions(const world *w)
  * which are alike at h^5 = 45 u; half of that, because most functions bend more than their value
  * says. The error is four standard deviations of independent roundings, each evenly spread: 0.95 /
  * sqrt(3) of the square root of the sum, over h; and what slopes of neighbouring intervals show of
- * the third derivative. */
+ * the third derivative. Half a step to both sides sees poles that whole steps lie beside. */
 static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t i, double middle,
                                slope *out, fth_err *err)
 {
     const double x = fth__check_get(d->dtype, data, i),
                  h = exp2(floor(log2(45.0 * coarsest(w, d)) / 5.0) - 1.0) *
                      (fabs(x) > 1.0 ? exp2(floor(log2(fabs(x)))) : 1.0);
-    double at[5], f[5], interval[4], most = 0.0, bend = 0.0, lost = 0.0;
+    static const double steps[] = {-2.0, -1.0, 1.0, 2.0, -0.5, 0.5};
+    double at[7] = {0}, f[7], interval[4], most = 0.0, bend = 0.0, lost = 0.0;
     bool corner = false;
-    for (int k = 0; k < 5; k++) {
-        at[k] = x;
-        f[k] = middle;
-        if (k == 2) continue;
-        fth__check_put(d->dtype, data, i, x + (k - 2) * h);
-        at[k] = fth__check_get(d->dtype, data, i);
-        const fth_status s = loss_of(w, &f[k], err);
+    at[2] = x;
+    f[2] = middle;
+    for (int k = 0; k < 6; k++) {
+        const int to = k < 2 ? k : k + 1; /* 2 is x itself */
+        fth__check_put(d->dtype, data, i, x + steps[k] * h);
+        at[to] = fth__check_get(d->dtype, data, i);
+        const fth_status s = loss_of(w, &f[to], err);
         fth__check_put(d->dtype, data, i, x);
         FTH_TRY(s);
         lost = fmax(lost, rounded(w));
@@ -247,11 +248,13 @@ static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t 
     }
     for (int k = 1; k < 3; k++)
         bend = fmax(bend, fabs(interval[k - 1] - 2.0 * interval[k] + interval[k + 1]));
-    const double near = (f[3] - f[1]) / (at[3] - at[1]), far = (f[4] - f[0]) / (at[4] - at[0]);
+    const double near = (f[3] - f[1]) / (at[3] - at[1]), far = (f[4] - f[0]) / (at[4] - at[0]),
+                 inner = (f[6] - f[5]) / (at[6] - at[5]);
     const double noise = 4.0 * 0.95 / sqrt(3.0) * sqrt(lost) / h;
+    const double most_bent = most / 4.0 + 4.0 * noise;
     *out = (slope){.value = (4.0 * near - far) / 3.0,
                    .error = noise + bend,
-                   .smooth = !corner && bend <= most / 4.0 + 4.0 * noise};
+                   .smooth = !corner && bend <= most_bent && fabs(inner - near) <= most_bent};
     return FTH_OK;
 }
 
