@@ -202,11 +202,14 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
                         at + fth__min_i64((b + 1) * tail->block, n));
 }
 
-/* A long reduction by one thread checks for cancellation every 64 blocks: at most 65,536 elements,
- * beside which the check costs nothing. */
-static bool is_cancelled(const fth__vm *vm, int64_t *blocks)
+/* A long reduction by one thread checks for cancellation every 65,536 elements or so, beside which
+ * the check costs nothing. */
+static bool is_cancelled(const fth__vm *vm, int64_t elements, int64_t *since)
 {
-    return (++*blocks & 63) == 0 && fth_team_cancelled(vm->call->team);
+    enum { OFTEN = 1 << 16 };
+    if ((*since += elements) < OFTEN) return false;
+    *since = 0;
+    return fth_team_cancelled(vm->call->team);
 }
 
 static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
@@ -217,8 +220,8 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     fth__totals t;
     fth__totals_open(w, &t, spot, vm->row_dim, rows);
     fth__spot place;
-    int64_t blocks = 0;
-    for (int64_t c = 0; c < n && !is_cancelled(vm, &blocks); c += vm->cols) {
+    int64_t since = 0;
+    for (int64_t c = 0; c < n && !is_cancelled(vm, rows * vm->cols, &since); c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
         const char *v = fth__tail_block(w, &place, rows, cols);
@@ -249,21 +252,22 @@ static void along(fth__worker *w)
 
 /* ---- across --------------------------------------------------------------------------- */
 
-/* Rows [at, at+rows) of the reduced axis, of which whole blocks are added up. */
-static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t at,
-                      int64_t rows)
+/* Rows [at, at+rows) of the reduced axis, `step` elements apart, of which whole blocks are added
+ * up. */
+static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t step,
+                      int64_t at, int64_t rows)
 {
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
     fth__column_fn *column = vm->vec->tail->column[tail->red][tail->from];
     if (fth__tail_plain(tail)) {
-        column(rows, t->n, t->n, 1, v, t->total);
+        column(rows, t->n, step, 1, v, t->total);
         return;
     }
     for (int64_t r = 0; r < rows;) {
         const int64_t some = fth__min_i64(rows - r, tail->block - (at + r) % tail->block);
-        column(some, t->n, t->n, 1, v + r * t->n * size, t->partial);
+        column(some, t->n, step, 1, v + r * step * size, t->partial);
         r += some;
         if ((at + r) % tail->block != 0 && at + r != tail->n) continue;
         fth__totals_add(vm, t, 0, t->n, t->partial, at + r);
@@ -271,12 +275,25 @@ static void rows_done(const fth__worker *w, const fth__totals *t, const char *v,
     }
 }
 
+/* The operand that is all a program reduces, dense along the columns: its rows are added up where
+ * they lie. -1: a block is brought or computed. */
+static int operand_of(const fth__vm *vm)
+{
+    const int i = vm->p->out_reg[0];
+    const bool alone = vm->tail.inner == 0 && vm->p->n_instr == 0 && i < vm->p->n_in &&
+                       fth__vec_dtype(vm->tail.from) == vm->tail.from;
+    return alone && vm->stride[i][vm->col_dim] == 1 && !fth__is_looked_after(vm, i) ? i : -1;
+}
+
 static void across(fth__worker *w)
 {
+    enum { AT_ONCE = 1 << 15 }; /* elements of an operand */
     const fth__vm *vm = w->vm;
     const unsigned skip = 1u << vm->col_dim | 1u << vm->row_dim;
     const int64_t n = vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
-    int64_t index[FTH_MAX_AXES + 1] = {0}, blocks = 0;
+    const int i = operand_of(vm);
+    const int64_t most = i < 0 ? vm->rows : fth__max_i64(vm->rows, AT_ONCE / vm->cols);
+    int64_t index[FTH_MAX_AXES + 1] = {0}, since = 0;
     fth__spot outer = {{0}}, column, spot;
     do {
         for (int64_t c = 0; c < n_cols; c += vm->cols) {
@@ -284,10 +301,13 @@ static void across(fth__worker *w)
             fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
             fth__totals_open(w, &t, &column, vm->col_dim, cols);
-            for (int64_t r = 0; r < n && !is_cancelled(vm, &blocks); r += vm->rows) {
-                const int64_t rows = fth__min_i64(vm->rows, n - r);
+            for (int64_t r = 0; r < n && !is_cancelled(vm, most * cols, &since); r += most) {
+                const int64_t rows = fth__min_i64(most, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
-                rows_done(w, &t, fth__tail_block(w, &spot, rows, cols), vm->tail_origin + r, rows);
+                const char *v =
+                    i < 0 ? fth__tail_block(w, &spot, rows, cols) : fth__at_input(vm, &spot, i);
+                rows_done(w, &t, v, i < 0 ? cols : vm->stride[i][vm->row_dim], vm->tail_origin + r,
+                          rows);
             }
             fth__totals_close(w, &t);
         }
@@ -356,12 +376,12 @@ static void extremes_across(const fth__vm *vm, const fth__spot *spot, int64_t co
     char *out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
     fth__extremes_fn *column =
         FTH_ISA_BEST(fth__extreme_loops)->column[tail->red == FTH_RED_MAX][tail->from];
-    int64_t r = 0, blocks = 0;
+    int64_t r = 0, since = 0;
     if (vm->call->first) { /* nothing is there yet, and infer refuses an axis without elements */
         memcpy(out, v, (size_t)(cols * size));
         r = 1;
     }
-    for (; r < n && !is_cancelled(vm, &blocks); r += EXTREME_ROWS)
+    for (; r < n && !is_cancelled(vm, EXTREME_ROWS * cols, &since); r += EXTREME_ROWS)
         column(fth__min_i64(EXTREME_ROWS, n - r), cols, row, v + r * row * size, out);
     fth__vec_one_nan(vm->vec, tail->to, cols, out);
 }
@@ -374,10 +394,10 @@ static void extremes(fth__worker *w, int i)
     const int64_t all = dim < 0 ? 1 : vm->extent[dim], most = along ? vm->rows : EXTREME_COLS;
     unsigned skip = 1u << vm->tail_at;
     if (dim >= 0) skip |= 1u << dim;
-    int64_t index[FTH_MAX_AXES + 1] = {0}, blocks = 0;
+    int64_t index[FTH_MAX_AXES + 1] = {0}, since = 0;
     fth__spot outer = {{0}}, spot;
     do {
-        for (int64_t k = 0; k < all && !is_cancelled(vm, &blocks); k += most) {
+        for (int64_t k = 0; k < all && !is_cancelled(vm, most * vm->cols, &since); k += most) {
             fth__spot_move(vm, &outer, dim, k, &spot);
             if (along)
                 extremes_along(w, &spot, fth__min_i64(most, all - k), i);

@@ -127,7 +127,20 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         const T *v = v_;                                                                           \
         W *acc = acc_;                                                                             \
         if (row_step != 1 || (col_step == 1 && cols > 1)) {                                        \
-            for (int64_t r = 0; r < rows; r++) {                                                   \
+            int64_t r = 0;                                                                         \
+            for (; col_step == 1 && r + 4 <= rows; r += 4) {                                       \
+                const T *a = v + r * row_step, *b = a + row_step, *d = b + row_step,               \
+                        *e = d + row_step;                                                         \
+                FTH__EACH                                                                          \
+                for (int64_t c = 0; c < cols; c++) {                                               \
+                    const W p = GET(a[c]), q = GET(b[c]), s = GET(d[c]), t = GET(e[c]);            \
+                    W sum = OP(acc[c], p);                                                         \
+                    sum = OP(sum, q);                                                              \
+                    sum = OP(sum, s);                                                              \
+                    acc[c] = OP(sum, t);                                                           \
+                }                                                                                  \
+            }                                                                                      \
+            for (; r < rows; r++) {                                                                \
                 const T *row = v + r * row_step;                                                   \
                 FTH__EACH                                                                          \
                 for (int64_t c = 0; c < cols; c++) {                                               \

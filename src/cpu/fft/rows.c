@@ -223,8 +223,7 @@ static bool is_by_lanes(int64_t n)
     return fth__fft_is_smooth(n) && n <= FTH__FFT_LANES;
 }
 
-/* Points of the steps of n points. */
-static int64_t steps_of(int64_t n)
+int64_t fth__fft_steps_of(int64_t n)
 {
     return fth__fft_is_smooth(n) ? n : good_length(2 * n - 1);
 }
@@ -237,7 +236,7 @@ static uint64_t tables_bytes(fth_fft_kind kind, int64_t points, int64_t size)
     if (n == 0) return 0;
     if (is_by_lanes(n))
         return roots + round64(fth__fft_plan_bytes(n, size)) + (n == 64 ? FTH__FFT_ROW_TURNS : 0);
-    const int64_t m = steps_of(n);
+    const int64_t m = fth__fft_steps_of(n);
     const uint64_t waves =
         fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number) + round64((uint64_t)n * number);
     return roots + steps_bytes(m, size) + waves;
@@ -249,7 +248,7 @@ uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size)
     const uint64_t number = 2 * (uint64_t)size;
     if (n == 0) return 0;
     if (is_by_lanes(n)) return round64(buffer_bytes(n));
-    const int64_t m = steps_of(n);
+    const int64_t m = fth__fft_steps_of(n);
     return round64((uint64_t)m * number) + round64(buffer_bytes(m / divisor(m))) +
            round64((uint64_t)((n + 1) * bundle(size)) * number) +
            (fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number));
@@ -302,7 +301,7 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
                               .way = is_by_lanes(n)          ? FTH__FFT_BY_LANES
                                      : fth__fft_is_smooth(n) ? FTH__FFT_BY_STEPS
                                                              : FTH__FFT_BY_CHIRP};
-    t->steps.n = t->way == FTH__FFT_BY_LANES ? 0 : steps_of(n);
+    t->steps.n = t->way == FTH__FFT_BY_LANES ? 0 : fth__fft_steps_of(n);
     fth__fft_transform_move(t, free + tables_bytes(kind, points, size));
     if (is_paired(kind, points)) fill_roots(t, take(&free, (uint64_t)(n / 2 + 1) * number));
     if (t->way == FTH__FFT_BY_LANES) {
