@@ -9,11 +9,12 @@
 #include "mem/heap.h"
 #include "plan/block.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_BLOCKS = 1024, /* its tables are n^2: 1 MiB then; 401 blocks take 26 ms */
+    MOST_BLOCKS = 1024, /* its tables are n^2: 4 MiB then; 401 blocks take 26 ms */
     MOST_ITEMS = 2048,  /* as lanes.c compares at most */
     SWEEPS = 4,         /* over all blocks; ends earlier when none moves */
     WORD = 64
@@ -27,8 +28,9 @@ typedef struct spread {
     int *block_of;     /* per buffer; -1 */
     int *burst;        /* per item: steps between reads and writes have one number */
     uint64_t *before;  /* per item: those that its data come from */
+    double *end;       /* per item: seconds from the start, if it waits for its data alone */
     uint64_t *touched; /* per block: items that read or write it */
-    bool *waits;       /* per two blocks: the second would wait for the first for its bytes alone */
+    float *waits; /* per two blocks: seconds that the second would wait for bytes of the first */
 } spread;
 
 static uint64_t *set_of(const spread *s, uint64_t *sets, int64_t i)
@@ -94,34 +96,50 @@ static void find_uses(const spread *s, int64_t *writer)
     }
 }
 
-/* Some user of block a is of the same burst as the first of b, and not before it anyway. */
-static bool would_wait(const spread *s, int64_t a, int64_t b)
+/* When an item can begin that waits for its data alone. */
+static double beginning(const spread *s, int64_t t)
 {
+    double begin = 0.0;
+    for (int64_t j = 0; j < t; j++)
+        if (has(set_of(s, s->before, t), j) && s->end[j] > begin) begin = s->end[j];
+    return begin;
+}
+
+static void find_ends(const spread *s)
+{
+    for (int64_t t = 0; t < s->p->n_items; t++)
+        s->end[t] = beginning(s, t) +
+                    (s->p->item[t].kind == FTH__STEP ? fth__item_guess(&s->p->item[t]) : 0.0);
+}
+
+/* How long the first user of block b would wait for the users of block a that are of its burst and
+ * not before it anyway; a little where it would not, for times are guessed. */
+static float wait_seconds(const spread *s, int64_t a, int64_t b)
+{
+    static const double little = 1e-7;
     const uint64_t *touched = set_of(s, s->touched, a);
     const fth__block *x = &s->block[a], *y = &s->block[b];
     int64_t first = y->t0;
     while (first <= y->t1 && !has(set_of(s, s->touched, b), first)) first++;
-    if (x->t1 >= y->t0 || first > y->t1) return false;
+    if (x->t1 >= y->t0 || first > y->t1) return 0.0F;
+    double longest = 0.0;
+    const double begin = s->end[first] - fth__item_guess(&s->p->item[first]);
     for (int64_t t = x->t0; t <= x->t1; t++)
         if (has(touched, t) && s->burst[t] == s->burst[first] &&
             !has(set_of(s, s->before, first), t))
-            return true;
-    return false;
+            longest = fmax(longest, fmax(little, s->end[t] - begin));
+    return (float)longest;
 }
 
-/* How bad it is that block b lies at `offset`: pairs that wait, those near in time most. The
- * weights only have to fall with the distance: steps far from each other seldom meet. */
-static int64_t cost(const spread *s, int64_t b, uint64_t offset)
+/* How bad it is that block b lies at `offset`: the seconds of all pairs that wait. */
+static double cost(const spread *s, int64_t b, uint64_t offset)
 {
     const fth__block *x = &s->block[b];
-    int64_t sum = 0;
+    double sum = 0.0;
     for (int64_t o = 0; o < s->n; o++) {
         const fth__block *y = &s->block[o];
         if (y->offset >= offset + x->bytes || offset >= y->offset + y->bytes) continue;
-        const bool earlier = s->waits[o * s->n + b], later = s->waits[b * s->n + o];
-        if (!earlier && !later) continue;
-        const int64_t between = earlier ? x->t0 - y->t1 : y->t0 - x->t1;
-        sum += between < 8 ? 8 : between < 32 ? 4 : between < 128 ? 2 : 1;
+        sum += (double)s->waits[o * s->n + b] + (double)s->waits[b * s->n + o];
     }
     return sum;
 }
@@ -134,12 +152,12 @@ static int by_place(const void *a_, const void *b_)
 
 typedef struct best {
     uint64_t offset;
-    int64_t cost;
+    double cost;
 } best;
 
 static void consider(const spread *s, int64_t b, uint64_t offset, best *o)
 {
-    const int64_t c = cost(s, b, offset);
+    const double c = cost(s, b, offset);
     if (c < o->cost) *o = (best){offset, c};
 }
 
@@ -149,7 +167,7 @@ static bool move(const spread *s, int64_t b, uint64_t top)
     fth__block *x = &s->block[b];
     best o = {x->offset, cost(s, b, x->offset)};
     uint64_t from = 0;
-    for (int64_t i = 0; i <= s->n && o.cost > 0; i++) {
+    for (int64_t i = 0; i <= s->n && o.cost > 0.0; i++) {
         const fth__block *y = i < s->n ? s->by_offset[i] : NULL;
         if (y == x || (y && (y->t1 < x->t0 || x->t1 < y->t0))) continue;
         const uint64_t to = y ? y->offset : top;
@@ -188,6 +206,7 @@ static fth_status take(spread *s, int64_t **writer, fth_err *err)
     FTH_TRY(fth__heap_take(mem, n, sizeof *s->by_offset, (void **)&s->by_offset, err));
     FTH_TRY(fth__heap_take(mem, n, sizeof **writer, (void **)writer, err));
     FTH_TRY(fth__heap_take(mem, items, sizeof *s->burst, (void **)&s->burst, err));
+    FTH_TRY(fth__heap_take(mem, items, sizeof *s->end, (void **)&s->end, err));
     FTH_TRY(fth__heap_take(mem, items * s->words, sizeof *s->before, (void **)&s->before, err));
     FTH_TRY(fth__heap_take(mem, n * s->words, sizeof *s->touched, (void **)&s->touched, err));
     return fth__heap_take(mem, n * n, sizeof *s->waits, (void **)&s->waits, err);
@@ -222,8 +241,9 @@ fth_status fth__plan_spread(fth_plan *p, fth_err *err)
     if (tried) status = take(&s, &writer, err);
     if (tried && status == FTH_OK) {
         find_uses(&s, writer);
+        find_ends(&s);
         for (int64_t a = 0; a < s.n; a++)
-            for (int64_t b = 0; b < s.n; b++) s.waits[a * s.n + b] = would_wait(&s, a, b);
+            for (int64_t b = 0; b < s.n; b++) s.waits[a * s.n + b] = wait_seconds(&s, a, b);
         move_all(&s);
     }
     fth__heap_free(p->mem, s.block);
@@ -231,6 +251,7 @@ fth_status fth__plan_spread(fth_plan *p, fth_err *err)
     fth__heap_free(p->mem, s.by_offset);
     fth__heap_free(p->mem, s.burst);
     fth__heap_free(p->mem, s.before);
+    fth__heap_free(p->mem, s.end);
     fth__heap_free(p->mem, s.touched);
     fth__heap_free(p->mem, s.waits);
     fth__heap_free(p->mem, writer);

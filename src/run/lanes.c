@@ -132,13 +132,6 @@ static bool comes_after(const work *w, int64_t i, int64_t j)
 
 /* ---- time to spare ---- */
 
-/* Seconds on a large card, only to compare steps: a launch of 3 us, 30 TFLOP/s, 2 TB/s. Round
- * figures, below the peaks of such a card. */
-static double guess(const fth__item *it)
-{
-    return 3e-6 + it->flops / 3e13 + (double)it->moved / 2e12;
-}
-
 /* Of the longest chain of steps: guesses are not better than that, and a step that gives way by
  * mistake makes everything wait. */
 static const double SPARE = 0.1;
@@ -149,14 +142,14 @@ static void find_patient(const work *w)
     const fth__item *item = &w->r->p->item[l->from];
     double longest = 0;
     for (int64_t i = l->n - 1; i >= 0; i--) { /* what comes after it has told it already */
-        w->path[i] += guess(&item[i]);
+        w->path[i] += fth__item_guess(&item[i]);
         for (int64_t j = 0; j < i; j++)
             if (comes_after(w, i, j) && w->path[i] > w->path[j]) w->path[j] = w->path[i];
         if (w->path[i] > longest) longest = w->path[i];
     }
     for (int64_t i = 0; i < l->n; i++) { /* `end`: for now of what it waits for */
         step *s = &l->step[i];
-        const double end = s->end + guess(&item[i]);
+        const double end = s->end + fth__item_guess(&item[i]);
         s->patient = s->end + w->path[i] < (1 - SPARE) * longest;
         for (int64_t j = i + 1; j < l->n; j++)
             if (comes_after(w, j, i) && end > l->step[j].end) l->step[j].end = end;
@@ -216,7 +209,7 @@ static void place(const work *w, int64_t i)
     double begin;
     find_needs(w, i, need);
     s->lane = choose(l, s->patient, need, &begin);
-    s->end = begin + guess(&w->r->p->item[l->from + i]);
+    s->end = begin + fth__item_guess(&w->r->p->item[l->from + i]);
     for (int m = 0; m < LANES; m++) s->wait[m] = s->known[m] = -1;
     if (l->last[s->lane] >= 0) raise(s->known, l->step[l->last[s->lane]].known);
     for (int m = 0; m < LANES; m++) { /* what one of the others brings along is not waited for */
