@@ -192,6 +192,9 @@ static void one(bench *b, const order_case *c)
     void *x = bench_array(count * (uint64_t)fth_dtype_size(c->dtype)), *y = bench_array(count * 8);
     running r = {0};
     other o = {0};
+    char name[64]; /* several cases have one, which --predict tells apart */
+    snprintf(name, sizeof name, "%s, %s", names[c->kind], c->shape);
+    bench_predict_name(name);
     fill(c->dtype, x, (int64_t)count);
     bench_open(&r.p, 1);
     axes(&r.p, c, &o);

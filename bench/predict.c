@@ -96,9 +96,9 @@ void bench_predicted(bench_program *p, double first)
     else
         snprintf(where, sizeof where, "cpu:%d", threads);
     if (told.lines++ == 0)
-        printf("%-26s %-6s %-8s %6s %12s %12s %7s %12s %12s\n", "case", "device", "rates", "chunks",
+        printf("%-36s %-6s %-8s %6s %12s %12s %7s %12s %12s\n", "case", "device", "rates", "chunks",
                "predicted", "measured", "ratio", "first pred.", "first");
-    printf("%-26s %-6s %-8s %6lld %12.6f %12.6f %7.2f %12.6f %12.6f%s\n", told.name, where,
+    printf("%-36s %-6s %-8s %6lld %12.6f %12.6f %7.2f %12.6f %12.6f%s\n", told.name, where,
            told.measured ? "measured" : "built-in", (long long)p->info.chunks, predicted, seconds,
            ratio, p->info.seconds + p->info.touch_seconds, first,
            fabs(log(ratio)) <= log(1.3) ? "" : "  OFF");

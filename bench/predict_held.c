@@ -268,6 +268,17 @@ static fth_val make_normal(bench_program *p, const held *h, fth_val x, void *mor
     (void)h, (void)more;
     return fth_mul(x, fth_normal(fth_val_dtype(x), "i j", zero, zero, 1));
 }
+/* Of each column, its rows read where they lie or computed first. */
+static fth_val make_columns(bench_program *p, const held *h, fth_val x, void *more)
+{
+    (void)p, (void)h, (void)more;
+    return fth_sum(x, "i");
+}
+static fth_val make_column_squares(bench_program *p, const held *h, fth_val x, void *more)
+{
+    (void)p, (void)h, (void)more;
+    return fth_sum(fth_sqr(fth_sub(x, number(x, 0.5))), "i");
+}
 /* Steps that wait for each other: a scale of the whole, thrice. */
 static fth_val make_steps(bench_program *p, const held *h, fth_val x, void *more)
 {
@@ -323,6 +334,11 @@ static const held programs[] = {
     {"scaled_u16", make_scaled, FTH_U16, 4000, 1000, 1},
     {"rotated", make_rotated, FTH_F32, 1500, 800, 1},
     {"normal", make_normal, FTH_F32, 1500, 800, 1},
+    {"columns_f64", make_columns, FTH_F64, 50000, 300, 1},
+    {"columns_wide", make_columns, FTH_F32, 3000, 6000, 1},
+    {"columns_u8", make_columns, FTH_U8, 9000, 2000, 1},
+    {"column_squares", make_column_squares, FTH_F32, 40000, 300, 1},
+    {"column_squares_f64", make_column_squares, FTH_F64, 2000, 700, 1},
     {"steps_f32", make_steps, FTH_F32, 1000, 900, 1},
     {"steps_f64_2", make_steps, FTH_F64, 9000, 900, 2},
 };

@@ -222,7 +222,7 @@ const cli_command cli_commands[] = {
             "take "
             "and what would bound it. With --calibrate, how fast kernels and memory are, and the "
             "GPU "
-            "unless --device cpu, in about half a minute and best with nothing else running: "
+            "unless --device cpu, in about a minute and best with nothing else running: "
             "predicted seconds follow it, and the choice of pieces, never a result; it is kept in "
             "~/.cache/fathom for this model of CPU. With --bundle, all of it and the facts behind "
             "it in one file "

@@ -4,17 +4,13 @@
  * in a cache or in memory, follows from how many bytes were touched since its last use: in the same
  * iteration, in the one before, or before the pass. Nothing here decides a bit of a result.
  */
-#include "ops/dot_reduce.h"
-#include "ops/ops.h"
 #include "plan/plan.h"
 #include "plan/rates.h"
 
+#include <math.h>
 #include <string.h>
 
 static const double MIB = 1048576.0;
-/* What a byte written to memory takes of the mean of one read and one written: 64 MiB were read at
- * 47 GB/s where they were copied at 35. */
-static const double WRITTEN = 1.25;
 /* What a stretch takes in a cache of what it takes in memory. */
 static const double IN_CACHE = 0.2;
 
@@ -112,16 +108,39 @@ static double distance(const walk *w, const fth__buf *b, const fth__item *it, do
     return bytes < w->whole ? bytes : w->whole;
 }
 
-/* Seconds to bring so many bytes, with all `workers` at it. Rates are those of as many bytes read
- * as written, and what is written is read first. */
+/* A byte from or to a cache or memory, by the rates of what is only read and of copies, one byte
+ * written for each one read. What is written is read first, but may be slower or faster. */
+static double byte_seconds(const fth__rates *r, fth__rate_id read, fth__rate_id copy, bool out)
+{
+    const double one = 1.0 / r->of[read], both = 2.0 / r->of[copy];
+    return 1e-9 * (out ? fmax(both - one, 0.0) : one);
+}
+
+/* In a cache. Workers take pieces as they come, so what one left in its own another may want. */
+static double near_seconds(const fth__rates *r, double bytes, int workers, bool out)
+{
+    const double each = workers > 1 ? r->of[FTH__RATE_CACHED] / r->of[FTH__RATE_CACHED_EACH] : 1.0;
+    return bytes * byte_seconds(r, FTH__RATE_CACHED_READ, FTH__RATE_CACHED, out) * each / workers;
+}
+
+/* The share of an operand that a cache still holds after so many other bytes: no cache keeps just
+ * what was touched last, so less and less, and half of it where as many bytes as the cache has were
+ * touched. */
+static double near_share(const fth__rates *r, double dist)
+{
+    static const double all = 0.5, none = 1.5;
+    const double over = dist / (r->of[FTH__RATE_CACHE] * MIB);
+    return over <= all ? 1.0 : over >= none ? 0.0 : (none - over) / (none - all);
+}
+
+/* Seconds to bring so many bytes, with all `workers` at it. */
 static double move_seconds(const fth__rates *r, double bytes, double dist, int workers, bool out,
                            double strides)
 {
-    bytes *= out ? WRITTEN : 2.0 - WRITTEN;
-    if (dist <= r->of[FTH__RATE_CACHE] * MIB)
-        return fth__rate_seconds(r, FTH__RATE_CACHED, bytes / workers);
-    const double one = r->of[FTH__RATE_MEMORY] * workers, all = r->of[FTH__RATE_MEMORY_ALL];
-    return strides * bytes / (1e9 * (workers > 1 && all < one ? all : one));
+    const double near = near_share(r, dist),
+                 at_once = fmin(workers, r->of[FTH__RATE_MEMORY_ALL] / r->of[FTH__RATE_MEMORY]),
+                 far = byte_seconds(r, FTH__RATE_READ, FTH__RATE_MEMORY, out) / fmax(1.0, at_once);
+    return near * near_seconds(r, bytes, workers, out) + (1.0 - near) * strides * bytes * far;
 }
 
 /* Stretches of memory that a tile is made of: rows of a narrow piece lie apart in what it is a
@@ -161,34 +180,48 @@ static double operand_seconds(walk *w, const fth__item *it, const operand *o, in
     return seconds;
 }
 
+/* A step in the middle of its loops. */
+static void middle_call(fth_plan *p, const fth__item *it, fth_call *call)
+{
+    int64_t middle[FTH__MAX_DEPTH] = {0};
+    for (int l = it->loop; l >= 0; l = p->loop[l].parent)
+        middle[p->loop[l].depth] = p->loop[l].n_chunks / 2;
+    fth__item_shape(p, it, middle, call);
+}
+
+/* Views of one value are operands of their own, which find near what the first one brought. */
+static bool is_brought(fth_plan *p, const fth__item *it, int k)
+{
+    for (int j = 0; j < k; j++)
+        if (bytes_of(p, it->in[j]) == bytes_of(p, it->in[k])) return true;
+    return false;
+}
+
 static double step_seconds(walk *w, const fth__item *it)
 {
     fth_plan *p = w->p;
     const fth__rates *r = w->r;
     const fth__unit *u = &p->unit[it->unit];
-    int64_t middle[FTH__MAX_DEPTH] = {0};
-    for (int l = it->loop; l >= 0; l = p->loop[l].parent)
-        middle[p->loop[l].depth] = p->loop[l].n_chunks / 2;
     fth_call call;
-    fth__item_shape(p, it, middle, &call);
-    const double strides = fth__unit_strides(u);
+    middle_call(p, it, &call);
+    const double strides = fth__unit_strides(r, u);
     const bool spread = it->split_dim >= 0 || it->team;
     const int workers = spread ? p->threads : 1;
-    double cached = 0.0, moves = 0.0, next = w->clock;
+    double near = 0.0, moves = 0.0, next = w->clock;
     uint32_t wanted = 0;
     for (int k = 0; k < u->node->n_in + u->node->n_out; k++) {
         const bool out = k >= u->node->n_in;
         const int o = k - u->node->n_in, buf = out ? it->out[o] : it->in[k];
         if (out && bytes_of(p, buf)->kind == FTH__BUF_ARENA && p->buf[buf].bytes == 0) continue;
+        if (!out && is_brought(p, it, k)) continue;
         if (out) wanted |= 1u << o;
         const operand at = {out ? &u->node->out[o] : &u->node->in[k],
                             out ? &call.out[o] : &call.in[k], buf, out};
-        cached += tile_bytes(at.desc, at.tile) * (out ? WRITTEN : 2.0 - WRITTEN);
+        near += near_seconds(r, tile_bytes(at.desc, at.tile), workers, out);
         moves += operand_seconds(w, it, &at, workers, strides, &next);
     }
     w->clock = next;
     const double kernel = fth__unit_seconds(p, u, &call, wanted) / workers,
-                 near = fth__rate_seconds(r, FTH__RATE_CACHED, cached / workers),
                  computes = kernel + near;
     const bool far = moves > 1.2 * near; /* some come from memory */
     const double calls = 1e-6 * (r->of[FTH__RATE_STEP] + (spread ? r->of[FTH__RATE_TEAM] : 0.0));
@@ -197,28 +230,14 @@ static double step_seconds(walk *w, const fth__item *it)
     return iterations(p, it->loop) * (seconds + calls);
 }
 
-/* On a device of its own: what its memory or its units take, and the queueing of a kernel. */
-static fth__rate_id device_rate(const fth_node *n)
+/* `flops` and `moved` of an item are those of all iterations. */
+static double device_seconds(fth_plan *p, const fth__item *it)
 {
-    const fth_op *op = n->op;
-    const bool product = op == &fth__op_dot || op == &fth__op_dot_reduce || op == &fth__op_conv2d ||
-                         op == &fth__op_conv2d_grad_input || op == &fth__op_conv2d_grad_weight;
-    if (!product) return FTH__RATE_GPU_OPS;
-    switch (fth_dtype_size(n->in[0].dtype)) {
-    case 2: return FTH__RATE_GPU_PRODUCT_HALF;
-    case 4: return FTH__RATE_GPU_PRODUCT;
-    default: return n->in[0].dtype == FTH_C64 ? FTH__RATE_GPU_PRODUCT : FTH__RATE_GPU_PRODUCT_F64;
-    }
-}
-
-static double device_seconds(const fth_plan *p, const fth__item *it)
-{
-    const fth__rates *r = p->ctx->rates;
-    const fth_node *n = p->unit[it->unit].node;
-    const double moves = fth__rate_seconds(r, FTH__RATE_GPU_MEMORY, (double)it->moved),
-                 computes = fth__rate_seconds(r, device_rate(n), it->flops);
-    return (computes > moves ? computes : moves) +
-           1e-6 * r->of[FTH__RATE_GPU_STEP] * iterations(p, it->loop);
+    const double n = iterations(p, it->loop);
+    fth_call call;
+    middle_call(p, it, &call);
+    return n * (fth__unit_device_seconds(p, &call, it->flops / n, (double)it->moved / n) +
+                1e-6 * p->ctx->rates->of[FTH__RATE_GPU_STEP]);
 }
 
 /* Bytes of an input that are read, or of an output that are written, in the whole run. */

@@ -151,6 +151,12 @@ static void make_folders(fth_mem *mem, char *path)
     }
 }
 
+void fth__rates_make_folder(const fth_context *ctx)
+{
+    char path[PATH_TEXT];
+    if (file_of(ctx, path, sizeof path)) make_folders(ctx->mem, path);
+}
+
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err)
 {
     char path[PATH_TEXT], cpu[CPU_TEXT], device[sizeof ctx->rates->device];
@@ -160,7 +166,7 @@ fth_status fth__rates_save(const fth_context *ctx, const double *value, int thre
         fth_err_hint(err, "set fth_options.cache_dir");
         return s;
     }
-    make_folders(ctx->mem, path);
+    fth__rates_make_folder(ctx);
     name_cpu(cpu, sizeof cpu);
     fth_json_writer w;
     fth_json_begin(&w, ctx->mem, true);

@@ -23,6 +23,8 @@ typedef struct fth__rates {
  * With several ranks all have the built-in ones, so that all make the same plan. */
 fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *err);
 void fth__rates_built_in(double value[FTH__RATE_COUNT]);
+/* The folder of the file, which a file of its own is measured in. */
+void fth__rates_make_folder(const fth_context *ctx);
 /* Write values measured on this CPU where fth__rates_create finds them. */
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err);
 /* The context has a device of its own. */

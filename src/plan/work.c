@@ -4,6 +4,8 @@
  * an element or a flop costs differs by factors that hardly depend on the machine: they stand here.
  */
 #include "plan/work.h"
+#include "cpu/fft/plan.h"
+#include "cpu/fft/rows.h"
 #include "cpu/winograd.h"
 #include "graph/grid.h"
 #include "ops/build.h"
@@ -100,7 +102,7 @@ static double reduced_units(const fth__program *pr, bool taps)
     /* a sum of reals joins the lanes of each block of the grid */
     const double block = pr->tail_dim >= 0 ? (double)fth__grid_reduce(pr->size[pr->tail_dim]) : 1.0;
     const double joined = block > 1.0 ? 1.0 / block : 0.0;
-    if (taps && fth_dtype_is_real(t)) return 1.3; /* strips of results, one tap after the other */
+    if (taps && fth_dtype_is_real(t)) return 1.35; /* strips of results, one tap after the other */
     if (t == FTH_F32) return 0.8 + 6.5 * joined;
     if (fth_dtype_is_real(t)) return 0.25 + 5.0 * joined;
     return bytes >= 4.0 ? 0.35 : 0.7;
@@ -163,7 +165,7 @@ static double program_seconds(const fth__rates *r, const fth_node *n, const fth_
     double each = 0.0;
     for (int i = 0; i < pr->n_instr; i++) each += instr_seconds(r, pr, &pr->instr[i]);
     if (pr->tail_dim >= 0) each += tail_seconds(r, pr);
-    each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr) + 0.4 * stepping_operands(pr));
+    each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr) + 0.8 * stepping_operands(pr));
     return each * elements;
 }
 
@@ -173,7 +175,7 @@ static double taps_seconds(const fth__rates *r, const fth_call *call, const fth_
     bool taps = false;
     for (int i = 0; i < pr->n_views; i++) taps |= pr->tail_dim >= 0 && pr->view[i].tap >= 0;
     const double results = fth__tile_elements(&call->node->out[0], &call->out[0]);
-    return taps ? fth__rate_seconds(r, FTH__RATE_LOOP, 0.45 * results) : 0.0;
+    return taps ? fth__rate_seconds(r, FTH__RATE_LOOP, 0.25 * results) : 0.0;
 }
 
 /* Lines that a program with views walks: each finds anew where its operands are. */
@@ -184,6 +186,24 @@ static double lines(const fth_call *call, const fth__program *pr, double element
         if (out->size[k] > 1)
             return call->out[0].extent[k] > 0 ? elements / (double)call->out[0].extent[k] : 0.0;
     return 0.0;
+}
+
+/* Operands that go around the end of the line that is walked are copied, in two pieces or more. */
+static double around_seconds(const fth__rates *r, const fth_call *call, const fth__program *pr,
+                             double elements)
+{
+    enum { OF_A_LINE = 15 };
+    int inner = -1;
+    double each = 0.0, n = 0.0;
+    for (int k = 0; k < pr->n_axes; k++)
+        if (pr->size[k] > 1) inner = k;
+    for (int i = 0; i < pr->n_views; i++)
+        if (pr->view[i].border == FTH_BORDER_WRAP && pr->view[i].along == inner) {
+            each += 1.25 * (double)fth_dtype_size((fth_dtype)pr->reg_dtype[pr->view[i].in]);
+            n += 1.0;
+        }
+    return fth__rate_seconds(r, FTH__RATE_LIGHT_F32, each * elements) +
+           fth__rate_seconds(r, FTH__RATE_LOOP, OF_A_LINE * n * lines(call, pr, elements));
 }
 
 static double fused_seconds(const fth__rates *r, const fth_call *call)
@@ -198,6 +218,7 @@ static double fused_seconds(const fth__rates *r, const fth_call *call)
         for (int k = 0; k < call->node->out[0].n_axes; k++)
             elements *= (double)call->out[0].extent[k];
     return program_seconds(r, call->node, pr, elements) + taps_seconds(r, call, pr) +
+           around_seconds(r, call, pr, elements) +
            1.2e-9 * r->of[FTH__RATE_STRETCH] * lines(call, pr, elements);
 }
 
@@ -280,7 +301,9 @@ static double solve_seconds(const fth__rates *r, const fth_call *call, double fl
 {
     const fth_desc *d = &call->node->in[0];
     const double n = d->n_axes > 0 ? (double)d->size[d->n_axes - 1] : 1.0;
-    return fth__rate_seconds(r, product_rate(d->dtype), flops * (1.0 + 150.0 / n));
+    return fth__rate_seconds(r,
+                             fth__is_wide(d->dtype) ? FTH__RATE_FACTOR_F64 : FTH__RATE_FACTOR_F32,
+                             flops * (1.0 + 150.0 / n));
 }
 
 /* ---- the rest: a rate for each operation ---- */
@@ -319,11 +342,31 @@ static double line_share(const fth_node *n)
     return (far ? 1.4 : 1.0) * (odd ? 1.2 : 1.0);
 }
 
+/* Of the flops counted, where a prime factor beyond the radices makes a line a convolution: two
+ * transforms of at least twice its length, and three products. */
+static double chirp_share(const fth_node *n)
+{
+    static const double CHIRP = 1.0;
+    fth__fft_axis axis[FTH__FFT_AXES];
+    double counted = 0.0, done = 0.0;
+    fth__fft_axes(n, axis);
+    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++) {
+        const double points = (double)axis[i].points, once = points * log2(fmax(2.0, points)),
+                     longer = (double)fth__fft_steps_of(axis[i].points);
+        counted += once;
+        done += fth__fft_is_smooth(axis[i].points)
+                    ? once
+                    : CHIRP * (2.0 * longer * log2(longer) + 6.0 * longer);
+    }
+    return done / counted;
+}
+
 static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
     const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
-    const double times = (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0) * line_share(n);
+    const double times =
+        (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0) * line_share(n) * chirp_share(n);
     return fth__rate_seconds(
         r, fth__is_wide(n->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32, times * flops);
 }
@@ -381,48 +424,55 @@ static bool in_pieces(const fth_node *n)
     return (s.m.size == 1 || s.n.size == 1) && s.k.size > s.tile_k;
 }
 
-/* The walk of a program goes across the lines of an operand, or of the rows that it adds up. */
-static bool goes_across(const fth_node *n)
+/* How much slower memory is that is read across its lines: element by element, or some lines at a
+ * time. */
+static double across(const fth__rates *r)
 {
+    return r->of[FTH__RATE_READ] / r->of[FTH__RATE_ACROSS];
+}
+static double by_strips(const fth__rates *r)
+{
+    return r->of[FTH__RATE_READ] / r->of[FTH__RATE_STRIPS];
+}
+
+/* Columns are walked by strips, of reals twice where the larger is sought, for a NaN. */
+static double program_strides(const fth__rates *r, const fth_node *n)
+{
+    static const double of_sums = 1.1, of_extremes = 1.35;
     const fth__program *pr = n->attr;
-    if (far_operands(n, pr) > 0) return true;
+    if (far_operands(n, pr) > 0) return across(r);
     int inner = -1;
     for (int k = 0; k < pr->n_axes; k++)
         if (pr->size[k] > 1) inner = k;
-    return pr->tail_dim >= 0 && inner >= 0 && pr->tail_dim != inner;
+    if (pr->tail_dim < 0 || inner < 0 || pr->tail_dim == inner) return 1.0;
+    const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
+    if (!extreme) return of_sums;
+    return fth_dtype_is_real((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) ? of_extremes : 1.0;
 }
 
-/* Measured of sums over rows, transposes, positions of extremes of columns and matrices times
- * vectors, all of 16 million elements; images are walked by blocks, and columns by strips, of reals
- * twice, for a NaN. */
-double fth__unit_strides(const fth__unit *u)
+double fth__unit_strides(const fth__rates *r, const fth__unit *u)
 {
-    static const double strided = 3.2, of_images = 2.3, of_extremes = 1.35;
+    static const double of_images = 2.3; /* they are walked by blocks */
     const fth_node *n = u->node;
-    const fth__program *pr = n->attr;
     if (n->op == &fth__op_fft)
         return ((const fth__fft_attr *)n->attr)->n > 1 && !is_small_image(n) ? of_images : 1.0;
-    if (n->op == &fth__op_dot) return in_pieces(n) ? strided : 1.0;
+    if (n->op == &fth__op_dot) return in_pieces(n) ? by_strips(r) : 1.0;
     if (n->op == &fth__op_argreduce)
         return fth_desc_find(&n->in[0], ((const fth__axis_attr *)n->attr)->axis) <
                        n->in[0].n_axes - 1
-                   ? strided
+                   ? by_strips(r)
                    : 1.0;
-    if (n->op != &fth__op_fused || !goes_across(n)) return 1.0;
-    if (pr->tail_dim < 0 || (pr->tail_red != FTH_RED_MIN && pr->tail_red != FTH_RED_MAX))
-        return strided;
-    return fth_dtype_is_real((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) ? of_extremes : 1.0;
+    return n->op == &fth__op_fused ? program_strides(r, n) : 1.0;
 }
 
 double fth__unit_waits(const fth_plan *p, const fth__unit *u)
 {
     const fth_op *op = u->node->op;
-    if (op == &fth__op_scan || op == &fth__op_sort || op == &fth__op_ranked || op == &fth__op_topk)
-        return 1.0;
+    const fth__rates *r = p->ctx->rates;
+    if (op == &fth__op_scan && !fth__has_scan_kernel(u->node->attr)) return 1.0;
     /* every axis but the last brings an image again that the cache does not hold */
-    if (op == &fth__op_fft && image_bytes(u->node) > p->ctx->rates->of[FTH__RATE_CACHE] * 1048576.0)
-        return 0.5;
-    return 0.15;
+    if (op == &fth__op_fft && image_bytes(u->node) > r->of[FTH__RATE_CACHE] * 1048576.0) return 0.5;
+    return 0.3;
 }
 
 double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call,

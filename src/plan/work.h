@@ -28,6 +28,8 @@ static inline double fth__tile_elements(const fth_desc *d, const fth_tile *t)
     return n;
 }
 
+/* Running sums have a kernel (cpu/scan.c). */
+bool fth__has_scan_kernel(const fth__scan_attr *attr);
 /* Of operations that sort, select, scan or search along lines, and of rows that go to places. */
 bool fth__lines_seconds(const fth__plan_work *w, double *seconds);
 

@@ -49,9 +49,9 @@ static double loop(const fth__plan_work *w, double ops)
 {
     return fth__rate_seconds(w->r, FTH__RATE_LOOP, ops);
 }
-static double sorting(const fth__plan_work *w, double units)
+static double selecting(const fth__plan_work *w, double ops)
 {
-    return fth__rate_seconds(w->r, FTH__RATE_SORT, units);
+    return fth__rate_seconds(w->r, FTH__RATE_SELECT, ops);
 }
 static double moving(const fth__plan_work *w, double elements)
 {
@@ -71,12 +71,20 @@ static double comparisons(double n)
  * element and taking it back, and a comparison of two vectors. The keys of more than 512 elements
  * come from the second cache. With positions beside keys that have no room for them it compares and
  * moves both. */
-static double network_units(const lines *l, double base, double key, bool pairs)
+static double network_seconds(const fth__plan_work *w, const lines *l, double base, double key,
+                              bool pairs)
 {
-    enum { VECTOR = 64, NEAR = 512, OF_A_LINE = 10 };
+    enum { VECTOR = 64, NEAR = 512 };
+    static const double of_a_line = 2.8;
     const double lanes = VECTOR / key, groups = ceil(l->count / lanes) * lanes,
-                 each = 0.045 * key * (pairs ? 2.2 : 1.0) * (l->n > NEAR ? 2.5 : 1.0);
-    return groups * l->n * each * comparisons(l->n) + l->count * (l->n * base + OF_A_LINE);
+                 each = 0.081 * key * (pairs ? 2.2 : 1.0);
+    const double near = w->r->of[FTH__RATE_SORT], far = w->r->of[FTH__RATE_SORT_LONG],
+                 rate = l->n > NEAR       ? far
+                        : l->n > NEAR / 4 ? sqrt(near * far)
+                                          : near;
+    return groups * l->n * each * comparisons(l->n) / (1e9 * rate) +
+           fth__rate_seconds(w->r, FTH__RATE_SORT, l->count * l->n * base) +
+           loop(w, of_a_line * l->count);
 }
 
 /* sort.c: the network, while its room is at most twice the lines. */
@@ -96,10 +104,10 @@ static double key_with_place(const lines *l)
  * in the line in every pass. */
 static double radix_units(const lines *l, bool places)
 {
-    enum { OF_A_PASS = 17, COUNTED = 11, WITH_PLACES = 32, TABLE = 5600 };
+    enum { OF_A_PASS = 18, COUNTED = 11, WITH_PLACES = 32, TABLE = 5600 };
     const double passes = l->size <= 2.0 ? l->size : l->size <= 4.0 ? 3.0 : 6.0;
     return passes * l->count *
-           (l->n * (places          ? (l->size <= 2.0 ? 21.0 : WITH_PLACES)
+           (l->n * (places          ? (l->size <= 2.0 ? 13.0 : WITH_PLACES)
                     : l->size < 2.0 ? COUNTED
                                     : OF_A_PASS) +
             (l->size <= 2.0 ? TABLE / 8.0 : TABLE));
@@ -111,13 +119,14 @@ static double sort_seconds(const fth__plan_work *w)
     const bool places = (w->wanted & 2) != 0;
     if (in_groups(&l, FTH__SORT_MOST)) {
         /* a position and the element that stands there are put one by one */
-        const double base = places ? 6.5 + 1.5 * l.size : 4.0 + 0.3 * l.size;
-        return sorting(w, network_units(&l, base, places ? key_with_place(&l) : l.size,
-                                        places && l.size > 4.0)) +
-               loop(w, places && l.conflict ? 10.0 * l.n * l.count : 0.0);
+        const double base = places ? 9.4 + 1.5 * l.size : 0.09 * l.size * l.size;
+        return network_seconds(w, &l, base, places ? key_with_place(&l) : l.size,
+                               places && l.size > 4.0) +
+               loop(w, l.conflict ? (places ? 10.0 : 0.5) * l.n * l.count : 0.0);
     }
     /* lines across memory are brought beside each other and taken back */
-    return sorting(w, radix_units(&l, places)) + moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
+    return fth__rate_seconds(w->r, FTH__RATE_RADIX, radix_units(&l, places)) +
+           moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
 }
 
 /* Short lines by the network, which puts only the first; of longer ones an element is compared with
@@ -131,8 +140,8 @@ static double topk_seconds(const fth__plan_work *w)
     const int to = fth_desc_find(&w->call->node->out[0], attr->into);
     const double k = to < 0 ? 1.0 : fmin(l.n, (double)w->call->out[0].extent[to]);
     if (in_groups(&l, FTH__SORT_FEW))
-        return sorting(w, network_units(&l, 1.7 + 6.0 * k / l.n, key_with_place(&l), l.size > 4.0));
-    return loop(w, l.count * (1.1 * l.n + INSERTED * k * (1.0 + log(l.n / fmax(1.0, k)))));
+        return network_seconds(w, &l, 6.0 * k / l.n - 2.3, key_with_place(&l), l.size > 4.0);
+    return selecting(w, l.count * (0.4 * l.n + INSERTED * k * (1.0 + log(l.n / fmax(1.0, k)))));
 }
 
 /* Short lines by the network; longer ones by counting what lies between keys of a sample, twice or
@@ -144,11 +153,10 @@ static double ranked_seconds(const fth__plan_work *w)
     const lines l = lines_of(w->call, fth_desc_find(&w->call->node->in[0], attr->axis));
     const bool places = w->wanted >> attr->n != 0;
     if (in_groups(&l, FTH__SORT_FEW))
-        return sorting(w,
-                       network_units(&l, 3.0 + 0.45 * l.size, places ? key_with_place(&l) : l.size,
-                                     places && l.size > 4.0));
+        return network_seconds(w, &l, 2.2 + 0.45 * l.size, places ? key_with_place(&l) : l.size,
+                               places && l.size > 4.0);
     const double each = l.n > LONG && l.size == 4.0 ? 0.34 : 0.5 + 0.035 * l.size;
-    return loop(w, l.count * (each * l.n + OF_A_LINE)) +
+    return selecting(w, l.count * (each * l.n + OF_A_LINE)) +
            moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
 }
 
@@ -184,7 +192,12 @@ static double argreduce_seconds(const fth__plan_work *w)
            loop(w, OF_A_LINE * l.count);
 }
 
-/* Running sums have a kernel (cpu/scan.c), in which each addition waits for the one before. Other
+bool fth__has_scan_kernel(const fth__scan_attr *attr)
+{
+    return attr->red == FTH_RED_SUM && !attr->reverse && !attr->exclusive;
+}
+
+/* Running sums have a kernel, in which each addition waits for the one before. Other
  * scans of lines across memory are taken some at a time, and wait for caches where all their
  * elements want the same place. */
 static double scan_seconds(const fth__plan_work *w)
@@ -192,8 +205,13 @@ static double scan_seconds(const fth__plan_work *w)
     const fth__scan_attr *attr = w->call->node->attr;
     const lines l = lines_of(w->call, fth_desc_find(&w->call->node->in[0], attr->axis));
     const bool sums = attr->red <= FTH_RED_PROD,
-               kernel = attr->red == FTH_RED_SUM && !attr->reverse && !attr->exclusive;
-    if (kernel) return loop(w, l.count * l.n * (l.across ? 0.4 : 0.35));
+               narrow = fth_dtype_is_real(w->call->node->in[0].dtype) && l.size < 8.0;
+    if (fth__has_scan_kernel(attr)) /* sums of f32 are kept in f64 */
+        return loop(w, l.count * l.n *
+                           (l.across ? l.size / 80.0 + (l.conflict ? 0.17 : 0.0)
+                            : narrow ? 0.55
+                            : fth_dtype_is_real(w->call->node->in[0].dtype) ? 0.35
+                                                                            : 0.15));
     const double each = l.across ? 1.1 + (l.conflict ? l.n > WAYS ? 6.7 : 3.0 : 0.0)
                         : sums   ? 0.65
                                  : 0.95;
@@ -214,7 +232,7 @@ static double collect_extreme_seconds(const fth__plan_work *w)
     const double results = fth__tile_elements(d, t);
     /* rows of columns that are neighbours are found by vectors */
     const bool across = lines_of(w->call, dim).across;
-    return loop(w, 0.06 * w->flops + (across ? 0.8 : 2.6) * results);
+    return loop(w, 0.06 * w->flops + (across ? 1.4 : 2.6) * results);
 }
 
 static double collect_seconds(const fth__plan_work *w)

@@ -1,16 +1,18 @@
 /* calibrate.c - the rates of this machine's processors, measured by small programs of the engine
  * itself; those of a device in calibrate_device.c.
  *
- * What a program takes beside the kernel in question is taken off by a second one that has less of
- * it. The fastest of several runs counts: other programs only ever make a run slower. What one
- * worker does is timed by its own thread's clock, which stops while others have the processor. A
- * rate that cannot be measured keeps its built-in value.
+ * A rate is the one by which the planner itself predicts what its program takes, so that a model of
+ * a kernel stands in one place, plan/work.c. What a program takes beside the kernel in question is
+ * taken off by a second one that has less of it. The fastest of several runs counts: other programs
+ * only ever make a run slower. What one worker does is timed by its own thread's clock, which stops
+ * while others have the processor. A rate that cannot be measured keeps its built-in value.
  */
 #include "run/calibrate.h"
 #include "array/tensor.h"
 #include "base/clock.h"
 #include "mem/disk.h"
 #include "mem/heap.h"
+#include "plan/plan.h"
 
 #include <fathom/ops.h>
 #include <fathom/plan.h>
@@ -21,11 +23,13 @@
 
 enum {
     RUNS = 5,
+    LEAST_RUNS = 3, /* of a program */
     ROUNDS = 3,
     MOST_RUNS = 200,
     TOUCHED = 128 << 20,
     FILED = 64 << 20,
-    CHANNELS = 64, /* of images, of SIDE pixels */
+    FAR_ROWS = 65536, /* of 4 KiB: beyond the caches of most */
+    CHANNELS = 64,    /* of images, of SIDE pixels */
     SIDE = 64
 };
 static const double probe_seconds = 0.05;
@@ -42,8 +46,18 @@ typedef struct probe {
 typedef struct bench {
     fth_context *ctx;
     fth_err *err;
-    double rate[FTH__RATE_COUNT];
+    double *rate; /* those that the context plans by */
 } bench;
+
+/* A probe that is planned, and its arrays. */
+typedef struct ready {
+    probe probe;
+    fth_graph *g;
+    fth_tensor *x, *y;
+    fth_plan *plan;
+    fth_sink sink;
+    double seconds; /* of the fastest run so far */
+} ready;
 
 /* ---- programs ---- */
 
@@ -78,16 +92,43 @@ static fth_val product(fth_val x, int n)
     return fth_dot(x, fth_rename(x, "row", "row2"), "col");
 }
 
+static fth_val columns(fth_val x, int n)
+{
+    (void)n;
+    return fth_sum(x, "row");
+}
+
+static fth_val furthest(fth_val x, int n)
+{
+    (void)n;
+    return fth_argmax(x, "row");
+}
+
+/* A matrix with a large diagonal. */
+static fth_val tilted(fth_val x, int n)
+{
+    fth_graph *g = x.graph;
+    (void)n;
+    const fth_val diagonal =
+        fth_eq(fth_expand(fth_index(g, "col"), "row"), fth_expand(fth_index(g, "row"), "col"));
+    return fth_select(diagonal, number(x, 4096.0), x);
+}
+
+static fth_val factor(fth_val x, int n)
+{
+    return fth_cholesky(tilted(x, n), "row", "col");
+}
+
 static fth_val transform(fth_val x, int n)
 {
     (void)n;
-    return fth_fft(fth_complex(x, x), "col", "col2");
+    return fth_fft(x, "col", "col2");
 }
 
-static fth_val joined(fth_val x, int n)
+static fth_val middle(fth_val x, int n)
 {
     (void)n;
-    return fth_complex(x, x);
+    return fth_median(x, "col");
 }
 
 static fth_val turned(fth_val x, int n)
@@ -168,207 +209,213 @@ static fth_status make_array(const bench *b, const char *name, fth_val v, const 
                              n, size, b->err);
 }
 
-/* Numbers between a half and one; f32 is f64's upper half nearly enough to fill both as such. */
+/* Numbers between a half and one. */
 static void fill(fth_tensor *t, const probe *pr)
 {
-    const int64_t n = pr->rows * pr->cols;
+    const int64_t parts = fth_dtype_is_complex(pr->dtype) ? 2 : 1, n = pr->rows * pr->cols * parts;
     for (int64_t i = 0; i < n; i++) {
-        const double v = 0.5 + 0.5 * (double)((i * 7919) % 4093) / 4093.0;
-        if (pr->dtype == FTH_F64)
+        const double v = 0.5 + 0.5 * (double)((i * 7919) & 4095) / 4096.0;
+        if (pr->dtype == FTH_F64 || pr->dtype == FTH_C128)
             ((double *)fth_tensor_data(t))[i] = v;
         else
             ((float *)fth_tensor_data(t))[i] = (float)v;
     }
 }
 
-static fth_status run_often(const bench *b, fth_plan *p, const fth_sink *sink, bool alone,
-                            double *seconds)
+static void close_probe(ready *r)
 {
-    double (*const now)(void) = alone ? fth__clock_thread_seconds : fth__clock_seconds;
-    double all = 0.0;
-    *seconds = HUGE_VAL;
-    for (int i = 0; i < MOST_RUNS && (i < RUNS || all < probe_seconds); i++) {
-        const double t0 = now();
-        FTH_TRY(fth_run(p, sink, NULL, NULL, b->err));
-        const double took = now() - t0;
-        all += took;
-        if (took < *seconds) *seconds = took;
-    }
-    return FTH_OK;
+    fth_plan_destroy(r->plan);
+    fth_graph_destroy(r->g);
+    fth_tensor_release(r->x);
+    fth_tensor_release(r->y);
+    *r = (ready){0};
 }
 
-static fth_status time_graph(const bench *b, const probe *pr, fth_graph *g, fth_tensor *x,
-                             double *seconds)
+static fth_status plan_probe(const bench *b, ready *r)
 {
-    fth_tensor *y = NULL;
+    const probe *pr = &r->probe;
+    FTH_TRY(make_array(b, "x", (fth_val){0}, pr, &r->x));
+    fill(r->x, pr);
+    fth_graph *g = r->g = fth_graph_create(b->ctx);
+    if (!g) return FTH_FAIL(b->err, FTH_E_NOMEM, "no memory");
     fth_axis(g, "row", pr->rows);
     fth_axis(g, "col", pr->cols);
     fth_axis_like(g, "row2", "row");
     fth_axis_like(g, "col2", "col");
     const fth_val v =
-        pr->make(fth_input(g, "x", pr->dtype, "row col", fth_tensor_source(x)), pr->n);
+        pr->make(fth_input(g, "x", pr->dtype, "row col", fth_tensor_source(r->x)), pr->n);
     FTH_TRY(fth_graph_check(g, b->err));
-    FTH_TRY(make_array(b, "y", v, pr, &y));
-    const fth_sink sink = fth_tensor_sink(y);
-    const fth_limits limits = {.sinks = &sink, .stream = "", .threads = pr->threads};
-    fth_plan *p = fth_plan_make(g, &v, 1, &limits, b->err);
-    fth_status s = p ? FTH_OK : b->err->status;
-    if (s == FTH_OK) s = run_often(b, p, &sink, pr->threads == 1, seconds);
-    fth_plan_destroy(p);
-    fth_tensor_release(y);
+    FTH_TRY(make_array(b, "y", v, pr, &r->y));
+    r->sink = fth_tensor_sink(r->y);
+    const fth_limits limits = {.sinks = &r->sink, .stream = "", .threads = pr->threads};
+    r->plan = fth_plan_make(g, &v, 1, &limits, b->err);
+    return r->plan ? FTH_OK : b->err->status;
+}
+
+/* Closed again where it fails. */
+static fth_status open_probe(const bench *b, const probe *pr, ready *r)
+{
+    *r = (ready){.probe = *pr, .seconds = HUGE_VAL};
+    const fth_status s = plan_probe(b, r);
+    if (s != FTH_OK) close_probe(r);
     return s;
+}
+
+static fth_status run_often(const bench *b, ready *r)
+{
+    double (*const now)(void) =
+        r->probe.threads == 1 ? fth__clock_thread_seconds : fth__clock_seconds;
+    double all = 0.0;
+    for (int i = 0; i < MOST_RUNS && (i < LEAST_RUNS || all < probe_seconds); i++) {
+        const double t0 = now();
+        FTH_TRY(fth_run(r->plan, &r->sink, NULL, NULL, b->err));
+        const double took = now() - t0;
+        all += took;
+        if (took < r->seconds) r->seconds = took;
+    }
+    return FTH_OK;
 }
 
 /* Seconds of the fastest run. */
 static fth_status time_probe(const bench *b, const probe *pr, double *seconds)
 {
-    fth_tensor *x = NULL;
-    FTH_TRY(make_array(b, "x", (fth_val){0}, pr, &x));
-    fill(x, pr);
-    fth_graph *g = fth_graph_create(b->ctx);
-    const fth_status s =
-        g ? time_graph(b, pr, g, x, seconds) : FTH_FAIL(b->err, FTH_E_NOMEM, "no memory");
-    fth_graph_destroy(g);
-    fth_tensor_release(x);
+    ready r;
+    FTH_TRY(open_probe(b, pr, &r));
+    const fth_status s = run_often(b, &r);
+    *seconds = r.seconds;
+    close_probe(&r);
     return s;
 }
 
 /* ---- rates ---- */
 
-/* What more of a program takes. */
+/* A rate follows from what a program takes, or from what it takes more than another. */
 typedef struct measure {
     fth__rate_id id;
-    double units; /* by which `more` exceeds `less`, 1e9 of the rate */
     probe more, less;
 } measure;
 
-#define N (256 * 256)
 static const measure measures[] = {
-    {FTH__RATE_LIGHT_F32,
-     28.0 * N,
-     {light, 16, 256, 256, FTH_F32, 1},
-     {light, 2, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_LIGHT_F64,
-     28.0 * N,
-     {light, 16, 256, 256, FTH_F64, 1},
-     {light, 2, 256, 256, FTH_F64, 1}},
-    {FTH__RATE_CACHED,
-     8.0 * 15 * N,
-     {light, 1, 1024, 1024, FTH_F32, 1},
-     {light, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_EXP_F32,
-     15.0 * N,
-     {exponential, 1, 1024, 1024, FTH_F32, 1},
-     {exponential, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_EXP_F64,
-     7.5 * N,
-     {exponential, 1, 1024, 512, FTH_F64, 1},
-     {exponential, 1, 128, 256, FTH_F64, 1}},
-    {FTH__RATE_REDUCE,
-     1.2 * 15 * N,
-     {sum, 1, 1024, 1024, FTH_F32, 1},
-     {sum, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_PRODUCT_F32,
-     2.0 * (1024.0 * 1024 * 1024 - 256.0 * 256 * 256),
-     {product, 1, 1024, 1024, FTH_F32, 1},
-     {product, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_PRODUCT_F64,
-     2.0 * (1024.0 * 1024 * 1024 - 256.0 * 256 * 256),
-     {product, 1, 1024, 1024, FTH_F64, 1},
-     {product, 1, 256, 256, FTH_F64, 1}},
-    {FTH__RATE_FFT_F32,
-     5.0 * 9 * 512 * 512,
-     {transform, 1, 512, 512, FTH_F32, 1},
-     {joined, 1, 512, 512, FTH_F32, 1}},
-    {FTH__RATE_FFT_F64,
-     5.0 * 9 * 512 * 512,
-     {transform, 1, 512, 512, FTH_F64, 1},
-     {joined, 1, 512, 512, FTH_F64, 1}},
-    {FTH__RATE_SORT,
-     6.88 * 15 * N, /* work_lines.c, lines of 64 f32 */
-     {sorted, 1, 16384, 64, FTH_F32, 1},
-     {sorted, 1, 1024, 64, FTH_F32, 1}},
-    {FTH__RATE_MOVE,
-     15.0 * N,
-     {turned, 1, 1024, 1024, FTH_F32, 1},
-     {turned, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_RANDOM,
-     60.0 * 15 * N,
-     {drawn, 1, 1024, 1024, FTH_F32, 1},
-     {drawn, 1, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_LOOP,
-     1.4 * 15 * N, /* work_lines.c */
-     {counted, 50, 1024, 1024, FTH_F32, 1},
-     {counted, 50, 256, 256, FTH_F32, 1}},
-    {FTH__RATE_CONV_F32,
-     2.0 * 9 * CHANNELS *CHANNELS *(4096.0 - 1024.0),
-     {convolution, 1, CHANNELS, 4096, FTH_F32, 1},
-     {convolution, 1, CHANNELS, 1024, FTH_F32, 1}},
-    {FTH__RATE_WINOGRAD,
-     2.0 * 9 * CHANNELS *CHANNELS *(4096.0 - 1024.0),
-     {by_tiles, 1, CHANNELS, 4096, FTH_F32, 1},
-     {by_tiles, 1, CHANNELS, 1024, FTH_F32, 1}},
-    {FTH__RATE_MEMORY,
-     8.0 * (16384 - 4096) * 1024,
-     {light, 1, 16384, 1024, FTH_F32, 1},
-     {light, 1, 4096, 1024, FTH_F32, 1}},
-    {FTH__RATE_MEMORY_ALL,
-     8.0 * (16384 - 4096) * 1024,
-     {light, 1, 16384, 1024, FTH_F32, 0},
-     {light, 1, 4096, 1024, FTH_F32, 0}},
+    {FTH__RATE_LIGHT_F32, {light, 16, 256, 256, FTH_F32, 1}, {light, 2, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_LIGHT_F64, {light, 16, 256, 256, FTH_F64, 1}, {light, 2, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_CACHED, {light, 1, 1024, 1024, FTH_F32, 1}, {light, 1, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_CACHED_READ,
+     {columns, 1, 2048, 1024, FTH_F32, 1},
+     {columns, 1, 256, 1024, FTH_F32, 1}},
+    {FTH__RATE_CACHED_EACH, {light, 1, 1024, 1024, FTH_F32, 0}, {light, 1, 256, 256, FTH_F32, 0}},
+    {FTH__RATE_READ, {columns, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_MEMORY, {light, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_MEMORY_ALL, {light, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},
+    {FTH__RATE_EXP_F32, {exponential, 1, 1024, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_EXP_F64, {exponential, 1, 512, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_REDUCE, {sum, 1, 1024, 512, FTH_F32, 1}, {0}},
+    {FTH__RATE_STRIPS, {furthest, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_PRODUCT_F32, {product, 1, 1024, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_PRODUCT_F64, {product, 1, 1024, 1024, FTH_F64, 1}, {0}},
+    {FTH__RATE_FACTOR_F32,
+     {factor, 1, 2048, 2048, FTH_F32, 1},
+     {tilted, 1, 2048, 2048, FTH_F32, 1}},
+    {FTH__RATE_FACTOR_F64,
+     {factor, 1, 2048, 2048, FTH_F64, 1},
+     {tilted, 1, 2048, 2048, FTH_F64, 1}},
+    {FTH__RATE_FFT_F32, {transform, 1, 1024, 512, FTH_C64, 1}, {0}},
+    {FTH__RATE_FFT_F64, {transform, 1, 512, 512, FTH_C128, 1}, {0}},
+    {FTH__RATE_SORT, {sorted, 1, 16384, 64, FTH_F32, 1}, {0}},
+    {FTH__RATE_SORT_LONG, {sorted, 1, 512, 2048, FTH_F32, 1}, {0}},
+    {FTH__RATE_RADIX, {sorted, 1, 8, 131072, FTH_F32, 1}, {0}},
+    {FTH__RATE_SELECT, {middle, 1, 8, 262144, FTH_F32, 1}, {0}},
+    {FTH__RATE_MOVE, {turned, 1, 1024, 512, FTH_F32, 1}, {0}},
+    {FTH__RATE_ACROSS, {turned, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_RANDOM, {drawn, 1, 1024, 512, FTH_F32, 1}, {0}},
+    {FTH__RATE_LOOP, {counted, 50, 1024, 512, FTH_F32, 1}, {0}},
+    {FTH__RATE_CONV_F32, {convolution, 1, CHANNELS, 4096, FTH_F32, 1}, {0}},
+    {FTH__RATE_WINOGRAD, {by_tiles, 1, CHANNELS, 4096, FTH_F32, 1}, {0}},
 };
 
-/* Per element: operands of a kernel whose rate is that of a cache's operands at hand. */
-static double operand_bytes(fth__rate_id id)
+/* By which `m` is predicted when the rate is this. */
+static double predicted(const bench *b, const measure *m, double rate, const ready *more,
+                        const ready *less)
 {
-    if (id == FTH__RATE_MOVE || id == FTH__RATE_SORT) return 8.0;
-    if (id == FTH__RATE_EXP_F32 || id == FTH__RATE_EXP_F64) return 8.0; /* f64: of half as many */
-    return id == FTH__RATE_REDUCE || id == FTH__RATE_RANDOM || id == FTH__RATE_LOOP ? 4.0 : 0.0;
+    b->rate[m->id] = rate;
+    fth__plan_predict(more->plan, 0);
+    if (!less->plan) return more->plan->seconds;
+    fth__plan_predict(less->plan, 0);
+    return more->plan->seconds - less->plan->seconds;
 }
 
-static fth_status measure_one(bench *b, const measure *m)
+/* The rate by which these seconds are predicted. Where others alone are predicted to take longer,
+ * it stays as it was. */
+static void fit(const bench *b, const measure *m, const ready *more, const ready *less)
 {
-    double more = HUGE_VAL, less = HUGE_VAL, took;
-    for (int i = 0; i < ROUNDS; i++) { /* in turns: what disturbs one of them disturbs both */
-        FTH_TRY(time_probe(b, &m->more, &took));
-        if (took < more) more = took;
-        FTH_TRY(time_probe(b, &m->less, &took));
-        if (took < less) less = took;
+    enum { HALVINGS = 40 };
+    const double before = b->rate[m->id], most = 64.0,
+                 seconds = more->seconds - (less->plan ? less->seconds : 0.0);
+    double slow = before / most, fast = before * most;
+    const bool found = predicted(b, m, fast, more, less) < seconds;
+    for (int i = 0; found && i < HALVINGS; i++) {
+        const double between = sqrt(slow * fast);
+        if (predicted(b, m, between, more, less) > seconds)
+            slow = between;
+        else
+            fast = between;
     }
-    double seconds = more - less;
-    if (m->id == FTH__RATE_CACHED) /* what it computes on the way */
-        seconds -= 2.0 * 15 * N / (1e9 * b->rate[FTH__RATE_LIGHT_F32]);
-    if (m->id == FTH__RATE_EXP_F32 || m->id == FTH__RATE_EXP_F64) /* a difference for each */
-        seconds -= m->units / (1e9 * b->rate[FTH__RATE_LIGHT_F64]);
-    seconds -= operand_bytes(m->id) * 15 * N / (1e9 * b->rate[FTH__RATE_CACHED]);
-    fth__rate_set(b->rate, m->id, m->units, seconds);
+    b->rate[m->id] = found ? sqrt(slow * fast) : before;
+}
+
+static fth_status measure_both(const bench *b, const measure *m, ready *more, ready *less)
+{
+    const int rounds = less->plan ? ROUNDS : 1;
+    for (int i = 0; i < rounds; i++) { /* in turns: what disturbs one of them disturbs both */
+        FTH_TRY(run_often(b, more));
+        if (less->plan) FTH_TRY(run_often(b, less));
+    }
+    fit(b, m, more, less);
     return FTH_OK;
 }
 
-/* The most bytes that a program can walk nearly at the rate of the cache: between two sizes of
- * which one is nearer to it and the other to memory. */
-static fth_status measure_cache(bench *b)
+static fth_status measure_one(const bench *b, const measure *m)
 {
-    const double cached = b->rate[FTH__RATE_CACHED], memory = b->rate[FTH__RATE_MEMORY];
-    if (cached < 1.2 * memory) return FTH_OK; /* there is nothing to tell apart */
-    double holds = 0.0;
-    for (int64_t rows = 512; rows <= 16384; rows *= 2) {
-        const probe pr = {light, 1, rows, 1024, FTH_F32, 1};
-        const double bytes = 8.0 * 1024.0 * (double)rows;
-        double seconds;
-        FTH_TRY(time_probe(b, &pr, &seconds));
-        const double all = bytes / (1e9 * seconds);
-        if (all < sqrt(cached * memory)) break;
-        holds = bytes;
-    }
-    if (holds > 0.0) b->rate[FTH__RATE_CACHE] = 1.25 * holds / 1048576.0;
+    ready more, less = {0};
+    FTH_TRY(open_probe(b, &m->more, &more));
+    fth_status s = m->less.make ? open_probe(b, &m->less, &less) : FTH_OK;
+    if (s == FTH_OK) s = measure_both(b, m, &more, &less);
+    close_probe(&more);
+    close_probe(&less);
+    return s;
+}
+
+/* Bytes a second of a program that walks arrays of so many rows. */
+static fth_status walk(const bench *b, int64_t rows, double *rate)
+{
+    const probe pr = {light, 1, rows, 1024, FTH_F32, 1};
+    double seconds;
+    FTH_TRY(time_probe(b, &pr, &seconds));
+    *rate = 8.0 * 1024.0 * (double)rows / seconds;
     return FTH_OK;
 }
 
-/* A run of next to nothing, and work so small that handing it to others costs more than it. */
-static fth_status measure_calls(bench *b)
+/* The bytes that a program walks at a pace half way between that of a cache and that of memory. */
+static fth_status measure_cache(const bench *b)
 {
-    const probe tiny = {light, 1, 4, 4, FTH_F32, 1}, alone = {light, 1, 256, 256, FTH_F32, 1};
+    double near, far, rate, bytes = 0.0;
+    FTH_TRY(walk(b, 1024, &near));
+    FTH_TRY(walk(b, FAR_ROWS, &far));
+    if (near < 1.2 * far) return FTH_OK; /* there is nothing to tell apart */
+    for (int64_t rows = 512; rows < FAR_ROWS; rows += rows / 4) {
+        FTH_TRY(walk(b, rows, &rate));
+        if (rate < 2.0 / (1.0 / near + 1.0 / far)) break;
+        bytes = 8.0 * 1024.0 * (double)(rows + rows / 8); /* half way to the next */
+    }
+    if (bytes > 0.0) b->rate[FTH__RATE_CACHE] = bytes / 1048576.0;
+    return FTH_OK;
+}
+
+/* A run of next to nothing, and work that several share and that memory does not hold up: as much
+ * of it as steps have, for workers sleep when they wait for longer. */
+static fth_status measure_calls(const bench *b)
+{
+    const probe tiny = {light, 1, 4, 4, FTH_F32, 1},
+                alone = {exponential, 1, 1024, 512, FTH_F32, 1};
     probe spread = alone;
     double t, one, all;
     spread.threads = 0;
@@ -441,6 +488,7 @@ static fth_status measure_file(bench *b)
     void *data = NULL;
     int fd = -1;
     double least[2] = {HUGE_VAL, HUGE_VAL};
+    fth__rates_make_folder(b->ctx);
     if (fth__disk_open_nameless(mem, b->ctx->cache_dir, &fd) != 0) return FTH_OK;
     fth_status s = fth_mem_take(mem, FTH_MEM_DIRECT, FILED, "bytes of a file", &data, b->err);
     if (s == FTH_OK) memset(data, 1, FILED);
@@ -461,12 +509,23 @@ static fth_status measure_file(bench *b)
     return s;
 }
 
+/* Kernels of others are not at hand: most are functions and products by vectors, as exponentials
+ * of f64 are, and are taken to be as much slower or faster than those as they are elsewhere. */
+static void scale_custom(const bench *b)
+{
+    double built_in[FTH__RATE_COUNT];
+    fth__rates_built_in(built_in);
+    b->rate[FTH__RATE_CUSTOM] =
+        built_in[FTH__RATE_CUSTOM] * b->rate[FTH__RATE_EXP_F64] / built_in[FTH__RATE_EXP_F64];
+}
+
 static fth_status measure_processors(bench *b)
 {
-    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
-        FTH_TRY(measure_one(b, &measures[i]));
     FTH_TRY(measure_cache(b));
     FTH_TRY(measure_calls(b));
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++)
+        FTH_TRY(measure_one(b, &measures[i]));
+    scale_custom(b);
     FTH_TRY(measure_file(b));
     FTH_TRY(measure_touch(b, FTH__RATE_TOUCH, 1));
     if (b->ctx->threads < 2) return FTH_OK;
@@ -477,13 +536,19 @@ static fth_status measure_processors(bench *b)
     return FTH_OK;
 }
 
-/* The other part of the table stays as the context has it. */
+/* The other part of the table stays as the context has it. Plans are made by what is known so far;
+ * in the end the context has the rates it had. */
 fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
 {
     fth_err own = {0};
+    double before[FTH__RATE_COUNT];
     bench b = {.ctx = ctx, .err = err ? err : &own};
     FTH_TRY(fth__object_check(&ctx->object, "this measures", b.err));
-    memcpy(b.rate, ctx->rates->of, sizeof b.rate);
-    FTH_TRY(ctx->gpu ? fth__rates_measure_device(ctx, b.rate, b.err) : measure_processors(&b));
-    return fth__rates_save(ctx, b.rate, ctx->threads, b.err);
+    b.rate = ctx->rates->of;
+    memcpy(before, b.rate, sizeof before);
+    fth_status s =
+        ctx->gpu ? fth__rates_measure_device(ctx, b.rate, b.err) : measure_processors(&b);
+    if (s == FTH_OK) s = fth__rates_save(ctx, b.rate, ctx->threads, b.err);
+    memcpy(b.rate, before, sizeof before);
+    return s;
 }

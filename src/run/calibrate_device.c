@@ -47,7 +47,8 @@ static fth_val chained(fth_val x)
 
 static fth_val product(fth_val x)
 {
-    return fth_rename(fth_dot(fth_rename(x, "row", "row2"), x, "col"), "row2", "col");
+    const fth_val y = fth_rename(fth_rename(x, "col", "col2"), "row", "col");
+    return fth_rename(fth_dot(x, y, "col"), "col2", "col");
 }
 
 static fth_val drawn(fth_val x)
@@ -92,7 +93,7 @@ static fth_graph *graph_of(const bench *b, int64_t side)
     if (!g) return NULL;
     fth_axis(g, "row", side);
     fth_axis(g, "col", side);
-    fth_axis_like(g, "row2", "row");
+    fth_axis_like(g, "col2", "col");
     return g;
 }
 

@@ -42,7 +42,8 @@ typedef struct fth__fft_transform {
     void *row[2];             /* steps, chirp: complex numbers */
 } fth__fft_transform;
 
-/* Points of the passes that transform n: more than n where it has a prime factor beyond the radices. */
+/* Points of the passes that transform n: more than n where it has a prime factor beyond the
+ * radices. */
 int64_t fth__fft_steps_of(int64_t n);
 /* Bytes of memory, aligned to 64, for transforms of `points` numbers of `size` bytes: tables and
  * the room that one worker needs. */
