@@ -3,6 +3,7 @@
  * Compiled once per instruction set. Forms in which an operand is one element exist where they are
  * worth their code: the caller swaps operands or fills a block for the others.
  */
+#include "cpu/divide.h"
 #include "cpu/vec.h"
 #include "cpu/vec_far.h"
 
@@ -13,8 +14,8 @@
 #define HAS_SV_MAX ()
 #define NO_VS_POW ()
 #define NO_VS_ATAN2 ()
-#define NO_VS_MOD ()
-#define NO_VS_IDIV ()
+#define NO_VS_MOD FTH__EW_GLUE(NO_VS_MOD_, FTH__EW_COLUMN)
+#define NO_VS_MOD_REAL ()
 #define NO_VS_COMPLEX ()
 /* Made of sines: the form for blocks without huge arguments. */
 #define NEAR_SIN (FTH_FN(sin_near)(x))
@@ -22,6 +23,11 @@
 #define NEAR_EXP FTH__EW_GLUE(NEAR_EXP_, FTH__EW_COLUMN)
 #define NEAR_EXP_REAL NO
 #define NEAR_EXP_COMPLEX (FTH_FN(cexp_near)(x))
+/* Of two operands: the form for blocks in which both are small. */
+#define NEAR_IDIV FTH__EW_GLUE(NEAR_IDIV_, TAG)
+#define NEAR_IDIV_i64 (fth__near_idiv(x, y))
+#define NEAR_MOD FTH__EW_GLUE(NEAR_MOD_, TAG)
+#define NEAR_MOD_i64 (fth__near_imod(x, y))
 
 /* Of integers: the same bits whatever the sign. */
 #define ANY_SIGN_ADD ()
@@ -125,6 +131,31 @@
             out[i] = CAST near;                                                                    \
         }                                                                                          \
     }
+/* The same of two operands, the second a block or one element: cpu/divide.h. */
+#define LOOP_NEAR_2(name, form, Y, expr, near)                                                     \
+    static void NAME(name, form)(int64_t n, void *out_, const void *const *src)                    \
+    {                                                                                              \
+        STORE *out = out_;                                                                         \
+        const STORE *px = src[0];                                                                  \
+        LOAD_##Y(y, py, src[1]);                                                                   \
+        if (!fth__all_near(px, n) || !fth__all_near(src[1], COUNT_##Y)) {                          \
+            FTH__EACH                                                                              \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const FTH_T x = px[i];                                                             \
+                EACH_##Y(y, py);                                                                   \
+                out[i] = expr;                                                                     \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const FTH_T x = px[i];                                                                 \
+            EACH_##Y(y, py);                                                                       \
+            out[i] = near;                                                                         \
+        }                                                                                          \
+    }
+#define COUNT_V n
+#define COUNT_S 1
 #define UNLESS(column, ...) FTH__EW_GLUE(UNLESS_, FTH__EW_HAS(column))(__VA_ARGS__)
 #define UNLESS_0(...) __VA_ARGS__
 #define UNLESS_1(...)
@@ -133,9 +164,12 @@
     OWN(name, UNLESS(NEAR_##name, LOOP(name, VV, result, i, N, N, expr))                           \
                   FTH__EW_IF(NEAR_##name, LOOP_NEAR(name, expr, NEAR_##name)))
 #define LOOPS_2(name, result, expr)                                                                \
-    OWN(name, LOOP(name, VV, result, i, V, N, expr)                                                \
-                  UNLESS(NO_VS_##name, LOOP(name, VS, result, i, S, N, expr))                      \
-                      FTH__EW_IF(HAS_SV_##name, LOOP_SV(name, result, expr)))
+    OWN(name,                                                                                      \
+        LOOP_2(name, VV, V, result, expr) UNLESS(NO_VS_##name, LOOP_2(name, VS, S, result, expr))  \
+            FTH__EW_IF(HAS_SV_##name, LOOP_SV(name, result, expr)))
+#define LOOP_2(name, form, Y, result, expr)                                                        \
+    UNLESS(NEAR_##name, LOOP(name, form, result, i, Y, N, expr))                                   \
+    FTH__EW_IF(NEAR_##name, LOOP_NEAR_2(name, form, Y, expr, NEAR_##name))
 #define LOOPS_3(name, result, expr)                                                                \
     OWN(name, LOOP(name, VV, result, i, V, V, expr) LOOP(name, VS, result, i, V, S, expr)          \
                   LOOP(name, SV, result, i, S, V, expr) LOOP(name, SS, result, i, S, S, expr))

@@ -11,11 +11,12 @@
 #include "cpu/vec_map.h"
 #undef DTYPE
 
-/* Small integers are computed in 32 bits and cut back to their width. */
+/* Small integers are computed in 32 bits and cut back to their width; functions of integers are
+ * those of cpu/divide.h. */
 #define FTH__EW_COLUMN INT
 #define FTH_T int32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_i32
+#define FTH_FN(f) fth__vec_##f##_small
 #define TAG u8
 #define DTYPE FTH_U8
 #define STORE uint8_t
@@ -27,7 +28,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T int32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_i32
+#define FTH_FN(f) fth__vec_##f##_small
 #define TAG u16
 #define DTYPE FTH_U16
 #define STORE uint16_t
@@ -39,7 +40,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T int32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_i32
+#define FTH_FN(f) fth__vec_##f##_i32
 #define TAG i32
 #define DTYPE FTH_I32
 #define STORE int32_t
@@ -51,7 +52,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T int64_t
 #define FTH_U(v) ((uint64_t)(v))
-#define FTH_FN(f) fth__##f##_i64
+#define FTH_FN(f) fth__vec_##f##_i64
 #define TAG i64
 #define DTYPE FTH_I64
 #define STORE int64_t
@@ -66,7 +67,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T int32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_i32
+#define FTH_FN(f) fth__vec_##f##_small
 #define TAG i8
 #define DTYPE FTH_I8
 #define STORE int8_t
@@ -78,7 +79,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T int32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_i32
+#define FTH_FN(f) fth__vec_##f##_small
 #define TAG i16
 #define DTYPE FTH_I16
 #define STORE int16_t
@@ -90,7 +91,7 @@
 #define FTH__EW_COLUMN INT
 #define FTH_T uint32_t
 #define FTH_U(v) ((uint32_t)(v))
-#define FTH_FN(f) fth__##f##_u32
+#define FTH_FN(f) fth__vec_##f##_u32
 #define TAG u32
 #define DTYPE FTH_U32
 #define STORE uint32_t
