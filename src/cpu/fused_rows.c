@@ -5,9 +5,11 @@
  * when the walk is over: of several the first in memory, whatever worker found it.
  */
 #include "cpu/fused.h"
+#include "cpu/places.h"
 #include "cpu/random.h"
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "ops/indexing.h"
 #include "ops/view.h"
 
@@ -36,57 +38,48 @@ int64_t fth__row_at(const fth__vm *vm, int l, const char *index)
     return -1;
 }
 
-/* Elements of one size, by an index of one type. */
-#define ROWS(name, index_t, bytes)                                                                 \
-    static void name(const fth__vm *vm, int l, int64_t n, const char *index_, int64_t step,        \
-                     const char *from, int64_t col, char *to)                                      \
-    {                                                                                              \
-        const fth__look *look = &vm->look[l];                                                      \
-        const fth__view_axis *v = look->view;                                                      \
-        const index_t *index = (const void *)index_;                                               \
-        const int64_t row = look->stride * (bytes), first = v->add * row, by = v->mul * row;       \
-        for (int64_t c = 0; c < n; c++) {                                                          \
-            const int64_t k = index[c * step];                                                     \
-            if ((uint64_t)k < (uint64_t)v->limit) {                                                \
-                memcpy(to + c * (bytes), from + first + k * by + c * col * (bytes), bytes);        \
-                continue;                                                                          \
-            }                                                                                      \
-            memset(to + c * (bytes), 0, bytes);                                                    \
-            complain(vm, (const char *)(index + c * step));                                        \
-        }                                                                                          \
+/* A block of places of which one at least is outside: those read nothing. */
+static void bring_some(const fth__vm *vm, const fth__view_axis *v, int64_t n, const char *index,
+                       int64_t step, const fth__take *take, const char *from, char *to)
+{
+    const fth_dtype t = dtype_of(vm, v);
+    for (int64_t c = 0; c < n; c++, index += step) {
+        const int64_t k = fth__index_get(t, index);
+        const bool inside = k >= 0 && k < v->limit;
+        if (inside)
+            memcpy(to + c * take->size, from + k * take->by + c * take->from_step,
+                   (size_t)take->size);
+        else {
+            memset(to + c * take->size, 0, (size_t)take->size);
+            complain(vm, index);
+        }
     }
-ROWS(rows_1, int64_t, 1)
-ROWS(rows_2, int64_t, 2)
-ROWS(rows_4, int64_t, 4)
-ROWS(rows_8, int64_t, 8)
-ROWS(rows_16, int64_t, 16)
-ROWS(rows_1_i32, int32_t, 1)
-ROWS(rows_2_i32, int32_t, 2)
-ROWS(rows_4_i32, int32_t, 4)
-ROWS(rows_8_i32, int32_t, 8)
-ROWS(rows_16_i32, int32_t, 16)
-ROWS(rows_1_u32, uint32_t, 1)
-ROWS(rows_2_u32, uint32_t, 2)
-ROWS(rows_4_u32, uint32_t, 4)
-ROWS(rows_8_u32, uint32_t, 8)
-ROWS(rows_16_u32, uint32_t, 16)
-
-typedef void rows_fn(const fth__vm *vm, int l, int64_t n, const char *index, int64_t step,
-                     const char *from, int64_t col, char *to);
-static rows_fn *const loops[FTH_DTYPE_COUNT][5] = {
-    [FTH_I32] = {rows_1_i32, rows_2_i32, rows_4_i32, rows_8_i32, rows_16_i32},
-    [FTH_U32] = {rows_1_u32, rows_2_u32, rows_4_u32, rows_8_u32, rows_16_u32},
-    [FTH_I64] = {rows_1, rows_2, rows_4, rows_8, rows_16}};
+}
 
 void fth__bring_rows(const fth__vm *vm, int l, int64_t n, const char *index, int64_t step,
                      const char *from, int64_t col, char *to)
 {
-    const fth__view_axis *v = vm->look[l].view;
-    const int64_t size = fth_dtype_size((fth_dtype)vm->p->reg_dtype[v->in]);
-    int k = 0;
-    while (((int64_t)1 << k) < size) k++;
-    FTH_ASSERT(k < 5 && (int64_t)1 << k == size && v->border == FTH__BORDER_NONE);
-    loops[dtype_of(vm, v)][k](vm, l, n, index, step, from, col, to);
+    const fth__look *look = &vm->look[l];
+    const fth__view_axis *v = look->view;
+    const fth_dtype t = dtype_of(vm, v);
+    const int64_t size = fth_dtype_size((fth_dtype)vm->p->reg_dtype[v->in]),
+                  row = look->stride * size, bytes = step * fth_dtype_size(t);
+    const fth__take take = {
+        .size = size, .by = v->mul * row, .from_step = col * size, .to_step = size};
+    int64_t room[FTH__PLACES];
+    FTH_ASSERT(v->border == FTH__BORDER_NONE);
+    from += v->add * row;
+    fth__take_far_fn *far = fth__take_far(&take, t, bytes, v->limit);
+    if (far && far(&take, n, index, v->limit, from, to)) return;
+    for (int64_t c = 0; c < n; c += FTH__PLACES) {
+        const int64_t more = fth__min_i64(FTH__PLACES, n - c);
+        const char *at = index + c * bytes, *first = from + c * take.from_step;
+        const int64_t *place = fth__places(t, more, at, bytes, v->limit, room);
+        if (place)
+            fth__take_places(&take, more, place, first, to + c * size);
+        else
+            bring_some(vm, v, more, at, bytes, &take, first, to + c * size);
+    }
 }
 
 /* Whose index the element is. */

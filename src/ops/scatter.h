@@ -32,4 +32,21 @@ typedef void fth__scatter_fn(char *to, int64_t to_step, const char *v, int64_t v
 fth_status fth__scatter_rows(const fth_call *call, const fth_tile *to, int64_t element,
                              fth__scatter_fn *put);
 
+/* The walk under it, for loops that take many indices at once: the two innermost axes of v are left
+ * to them. Steps in bytes; an axis that is not there has one element. */
+typedef struct fth__scatter_axis {
+    int64_t n, v_step, to_step, index_step;
+} fth__scatter_axis;
+typedef struct fth__scatter_lines {
+    const fth_call *call;
+    fth__scatter_axis outer, inner;
+    int64_t limit, into_step; /* of the axis that the index chooses from */
+} fth__scatter_lines;
+typedef fth_status fth__scatter_lines_fn(const fth__scatter_lines *l, const char *v, char *to,
+                                         const char *index, const void *user);
+fth_status fth__scatter_walk(const fth_call *call, const fth_tile *to, int64_t element,
+                             fth__scatter_lines_fn *put, const void *user);
+/* The index at this address is beyond the axis. */
+fth_status fth__scatter_misplaced(const fth__scatter_lines *l, const char *index);
+
 #endif

@@ -99,10 +99,9 @@ void fth__scatter_relation(const fth_node *node, int in, int dim, fth_relation *
 /* The walk over v: scattered axes first, in order, so that every result meets them in that order.
  * Arrays are v, where its rows go, and the index. */
 typedef struct walk {
-    fth__loop loop;
-    int64_t n, v_step, to_step, index_step; /* the innermost of its axes, left to the row */
+    fth__loop loop; /* of the axes that are not left to lines */
+    fth__scatter_lines lines;
     char *v, *to, *index;
-    int64_t into_step;
 } walk;
 
 static void add_axis(walk *w, const fth_call *call, const fth__scatter *s, int dim,
@@ -122,7 +121,34 @@ static void add_axis(walk *w, const fth_call *call, const fth__scatter *s, int d
         w->v += (lo - v->origin[dim]) * v_step;
         if (k >= 0) w->index += (lo - index->origin[k]) * index_step;
     }
-    fth__loop_add(&w->loop, extent, v_step, to_step, index_step, 0);
+    if (extent != 1) fth__loop_add(&w->loop, extent, v_step, to_step, index_step, 0);
+}
+
+/* Neighbouring axes that every array steps through evenly are one: the order of a walk is the same.
+ */
+static void join_axes(fth__loop *l)
+{
+    for (int k = l->n - 2; k >= 0; k--) {
+        bool even = true;
+        for (int a = 0; a < 3; a++)
+            even &= l->stride[k][a] == l->stride[k + 1][a] * l->extent[k + 1];
+        if (!even) continue;
+        l->extent[k] *= l->extent[k + 1];
+        for (int a = 0; a < 3; a++) l->stride[k][a] = l->stride[k + 1][a];
+        for (int i = k + 1; i + 1 < l->n; i++) {
+            l->extent[i] = l->extent[i + 1];
+            for (int a = 0; a < 3; a++) l->stride[i][a] = l->stride[i + 1][a];
+        }
+        l->n--;
+    }
+}
+
+/* The innermost axis, if any, as an axis of lines. */
+static fth__scatter_axis take_axis(fth__loop *l)
+{
+    if (l->n == 0) return (fth__scatter_axis){.n = 1};
+    const int k = --l->n;
+    return (fth__scatter_axis){l->extent[k], l->stride[k][0], l->stride[k][1], l->stride[k][2]};
 }
 
 static void walk_init(walk *w, const fth_call *call, const fth__scatter *s, const fth_tile *to,
@@ -131,45 +157,67 @@ static void walk_init(walk *w, const fth_call *call, const fth__scatter *s, cons
     const fth_node *node = call->node;
     const fth__scatter_attr *attr = node->attr;
     *w = (walk){.v = call->in[0].data, .to = to->data, .index = call->in[1].data};
-    w->into_step = to->stride[s->at] * element;
+    w->lines = (fth__scatter_lines){.call = call, .limit = node->out[0].size[s->at]};
+    w->lines.into_step = to->stride[s->at] * element;
     for (int i = 0; i < attr->n; i++) add_axis(w, call, s, s->from[i], to, element);
     for (int i = 0; i < node->in[0].n_axes; i++)
         if (s->v_to[i] >= 0) add_axis(w, call, s, i, to, element);
-    FTH_ASSERT(w->loop.n == node->in[0].n_axes && w->loop.n > 0);
-    const int last = --w->loop.n;
-    w->n = w->loop.extent[last];
-    w->v_step = w->loop.stride[last][0];
-    w->to_step = w->loop.stride[last][1];
-    w->index_step = w->loop.stride[last][2];
+    join_axes(&w->loop);
+    w->lines.inner = take_axis(&w->loop);
+    w->lines.outer = take_axis(&w->loop);
 }
 
-static fth_status row(const fth_call *call, const walk *w, fth__scatter_fn *put, int64_t limit)
+fth_status fth__scatter_misplaced(const fth__scatter_lines *l, const char *index)
 {
-    const fth__scatter_attr *attr = call->node->attr;
-    const fth_dtype t = call->node->in[1].dtype;
-    const int64_t group = w->index_step == 0 ? w->n : 1;
-    for (int64_t i = 0; i < w->n; i += group) {
-        const char *index = w->index + w->loop.at[2] + i * w->index_step;
-        const int64_t k = fth__index_get(t, index);
-        if (k < 0 || k >= limit) return fth__index_fail(call, 1, index, attr->into, limit);
-        put(w->to + w->loop.at[1] + i * w->to_step + k * w->into_step, w->to_step,
-            w->v + w->loop.at[0] + i * w->v_step, w->v_step, group);
+    const fth__scatter_attr *attr = l->call->node->attr;
+    return fth__index_fail(l->call, 1, index, attr->into, l->limit);
+}
+
+fth_status fth__scatter_walk(const fth_call *call, const fth_tile *to, int64_t element,
+                             fth__scatter_lines_fn *put, const void *user)
+{
+    fth__scatter s;
+    walk w;
+    fth__scatter_get(call->node, &s);
+    FTH_ASSERT(call->out[0].extent[s.at] == call->node->out[0].size[s.at]); /* any row may be hit */
+    walk_init(&w, call, &s, to, element);
+    if (w.lines.inner.n == 0 || w.lines.outer.n == 0) return FTH_OK;
+    for (bool more = fth__loop_start(&w.loop); more; more = fth__loop_next(&w.loop))
+        FTH_TRY(
+            put(&w.lines, w.v + w.loop.at[0], w.to + w.loop.at[1], w.index + w.loop.at[2], user));
+    return FTH_OK;
+}
+
+/* One line; where the index has not got its axis all of it goes to one place. */
+static fth_status line(const fth__scatter_lines *l, const char *v, char *to, const char *index,
+                       fth__scatter_fn *put)
+{
+    const fth__scatter_axis *a = &l->inner;
+    const fth_dtype t = l->call->node->in[1].dtype;
+    const int64_t group = a->index_step == 0 ? a->n : 1;
+    for (int64_t i = 0; i < a->n; i += group) {
+        const int64_t k = fth__index_get(t, index + i * a->index_step);
+        if (k < 0 || k >= l->limit) return fth__scatter_misplaced(l, index + i * a->index_step);
+        put(to + i * a->to_step + k * l->into_step, a->to_step, v + i * a->v_step, a->v_step,
+            group);
     }
+    return FTH_OK;
+}
+
+static fth_status lines(const fth__scatter_lines *l, const char *v, char *to, const char *index,
+                        const void *user)
+{
+    const fth__scatter_axis *a = &l->outer;
+    fth__scatter_fn *const *put = user;
+    for (int64_t i = 0; i < a->n; i++)
+        FTH_TRY(line(l, v + i * a->v_step, to + i * a->to_step, index + i * a->index_step, *put));
     return FTH_OK;
 }
 
 fth_status fth__scatter_rows(const fth_call *call, const fth_tile *to, int64_t element,
                              fth__scatter_fn *put)
 {
-    const fth_node *node = call->node;
-    fth__scatter s;
-    walk w;
-    fth__scatter_get(node, &s);
-    FTH_ASSERT(call->out[0].extent[s.at] == node->out[0].size[s.at]); /* any row may be hit */
-    walk_init(&w, call, &s, to, element);
-    for (bool more = fth__loop_start(&w.loop) && w.n > 0; more; more = fth__loop_next(&w.loop))
-        FTH_TRY(row(call, &w, put, node->out[0].size[s.at]));
-    return FTH_OK;
+    return fth__scatter_walk(call, to, element, lines, &put);
 }
 
 bool fth__scatter_build(fth_val v, fth_site site, const char *what, const char *from, fth_val index,
