@@ -253,16 +253,18 @@ static double row_elements(const fth_desc *d, const fth_tile *t, int dim)
     return n;
 }
 
-/* A row is copied: what beginning it takes beside what its bytes do (cost.c). */
+/* Elements and short rows are taken a block of indices at a time, longer rows are copied one by
+ * one; beside what their bytes take (cost.c). */
 static double gather_seconds(const fth__plan_work *w)
 {
+    enum { SHORT = 32 }; /* bytes */
     const fth_node *n = w->call->node;
     const fth__axis_attr *attr = n->attr;
     const int dim = fth_desc_find(&n->in[0], attr->axis);
     const double row = dim < 0 ? 1.0 : row_elements(&n->in[0], &w->call->in[0], dim),
                  rows = fth__tile_elements(&n->out[0], &w->call->out[0]) / fmax(1.0, row),
-                 bytes = 2.0 * row * (double)fth_dtype_size(n->out[0].dtype);
-    return loop(w, rows * fmax(2.0, 5.0 - bytes / w->r->of[FTH__RATE_CACHED]));
+                 bytes = row * (double)fth_dtype_size(n->out[0].dtype);
+    return loop(w, rows * (bytes <= SHORT ? 0.9 : 2.0));
 }
 
 /* Rows of v into a result, each element by itself; a row of a result that a core's cache does not
@@ -280,12 +282,12 @@ static double scatter(const fth__plan_work *w, double row, double each, double l
 }
 static double scatter_add_seconds(const fth__plan_work *w)
 {
-    return scatter(w, 2.5, 1.5, 25.0);
+    return scatter(w, 0.8, 0.35, 3.0);
 }
 static double scatter_seconds(const fth__plan_work *w)
 {
     const fth__scatter_put_attr *attr = w->call->node->attr;
-    if (attr->how == FTH_SCATTER_SET) return scatter(w, 3.2, 0.8, 14.0);
+    if (attr->how == FTH_SCATTER_SET) return scatter(w, 3.2, 1.0, 14.0);
     return scatter(w, 1.2, 4.4, 25.0); /* NaN and both zeros have their order */
 }
 

@@ -394,17 +394,18 @@ static fth_status walk(const bench *b, int64_t rows, double *rate)
     return FTH_OK;
 }
 
-/* The bytes that a program walks at a pace half way between that of a cache and that of memory. */
+/* The most bytes that a program walks at a pace nearer to that of a cache than to that of memory.
+ * What disturbs a run makes it slower, so one that is slow says nothing about larger ones. */
 static fth_status measure_cache(const bench *b)
 {
     double near, far, rate, bytes = 0.0;
     FTH_TRY(walk(b, 1024, &near));
     FTH_TRY(walk(b, FAR_ROWS, &far));
     if (near < 1.2 * far) return FTH_OK; /* there is nothing to tell apart */
-    for (int64_t rows = 512; rows < FAR_ROWS; rows += rows / 4) {
+    for (int64_t rows = 512; rows < FAR_ROWS; rows += rows / 3) {
         FTH_TRY(walk(b, rows, &rate));
-        if (rate < 2.0 / (1.0 / near + 1.0 / far)) break;
-        bytes = 8.0 * 1024.0 * (double)(rows + rows / 8); /* half way to the next */
+        if (rate > 2.0 / (1.0 / near + 1.0 / far))
+            bytes = 8.0 * 1024.0 * (double)(rows + rows / 6); /* half way to the next */
     }
     if (bytes > 0.0) b->rate[FTH__RATE_CACHE] = bytes / 1048576.0;
     return FTH_OK;
