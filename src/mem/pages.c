@@ -15,20 +15,32 @@ static void *map(uint64_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* Addresses to leave out behind a block of so many bytes. Processors that look a line up by a hash
+ * of its address (AMD's, by bits 12 to 27) take two for one that are a multiple of 256 MiB apart: a
+ * program over two arrays of that size ran at 13.6 GB/s, and at 23.5 with anything between them. */
+static uint64_t gap_behind(uint64_t bytes)
+{
+    enum { ALIKE = 256 << 20 };
+    uint64_t whole = 0;
+    return fth__round_up_u64(bytes, FTH__HUGE, &whole) && whole % ALIKE == 0 ? FTH__HUGE : 0;
+}
+
 void *fth__pages_map(uint64_t bytes, bool huge)
 {
-    char *p = map(bytes);
-    if (!p || !huge || bytes < FTH__HUGE) return p;
-    if (!fth__is_aligned(p, FTH__HUGE)) {
+    if (!huge || bytes < FTH__HUGE) return map(bytes);
+    const uint64_t gap = gap_behind(bytes), spare = gap + FTH__HUGE;
+    char *p = gap > 0 ? NULL : map(bytes);
+    if (gap > 0 || (p && !fth__is_aligned(p, FTH__HUGE))) {
         /* Map more, keep the aligned middle: only whole huge pages can be used. */
-        munmap(p, bytes);
-        p = map(bytes + FTH__HUGE);
+        if (p) munmap(p, bytes);
+        p = map(bytes + spare);
         if (!p) return map(bytes);
         const uint64_t skip = (FTH__HUGE - ((uintptr_t)p & (FTH__HUGE - 1))) & (FTH__HUGE - 1);
         if (skip) munmap(p, skip);
-        munmap(p + skip + bytes, FTH__HUGE - skip);
+        munmap(p + skip + bytes, spare - skip);
         p += skip;
     }
+    if (!p) return NULL;
     FTH_ASSERT(fth__is_aligned(p, FTH__HUGE));
     (void)madvise(p, bytes, MADV_HUGEPAGE); /* a wish; small pages serve too */
     return p;

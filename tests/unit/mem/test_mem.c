@@ -137,6 +137,24 @@ TEST(more_than_two_to_the_31_bytes)
     destroy_clean(mem);
 }
 
+/* Processors that find lines by a hash of bits 12 to 27 take such addresses for the same. */
+TEST(blocks_are_no_multiple_of_256_mib_apart)
+{
+    enum { N = 3 };
+    fth_mem *mem = make(UINT64_C(4) << 30, 100 * MiB, 1024 * MiB);
+    const uint64_t bytes[] = {256 * MiB, 512 * MiB, 256 * MiB - 4096};
+    for (int k = 0; k < 3; k++) {
+        void *p[N];
+        for (int i = 0; i < N; i++)
+            OK(fth_mem_take(mem, FTH_MEM_DIRECT, bytes[k], "large", &p[i], NULL));
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < i; j++)
+                IS_TRUE(((uintptr_t)p[i] - (uintptr_t)p[j]) % (256 * MiB) != 0);
+        for (int i = 0; i < N; i++) OK(fth_mem_release(mem, p[i], NULL));
+    }
+    destroy_clean(mem);
+}
+
 /* What the check allows can be taken, and what it refuses cannot, to the byte. */
 TEST(room_for_later_is_checked_as_it_is_taken)
 {
