@@ -156,12 +156,10 @@ static void find_streams(fth__vm *vm, bool along)
     }
 }
 
-/* A tail is shared between workers when it has at least four blocks of the grid: fewer would leave
- * most of a team without work. */
 static bool use_team(const fth__vm *vm)
 {
     if (vm->tail_at < 0 || !vm->call->team || vm->call->threads < 2) return false;
-    return vm->tail.n > FTH__TAIL_SHORT && vm->extent[vm->tail_at] >= 4 * FTH__REDUCE_BLOCK;
+    return fth__tail_is_shared(vm->tail.n, vm->extent[vm->tail_at]);
 }
 
 static void find_used(fth__vm *vm)

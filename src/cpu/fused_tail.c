@@ -275,9 +275,7 @@ static void rows_done(const fth__worker *w, const fth__totals *t, const char *v,
     }
 }
 
-/* The operand that is all a program reduces, dense along the columns: its rows are added up where
- * they lie. -1: a block is brought or computed. */
-static int operand_of(const fth__vm *vm)
+int fth__tail_operand(const fth__vm *vm)
 {
     const int i = vm->p->out_reg[0];
     const bool alone = vm->tail.inner == 0 && vm->p->n_instr == 0 && i < vm->p->n_in &&
@@ -291,7 +289,7 @@ static void across(fth__worker *w)
     const fth__vm *vm = w->vm;
     const unsigned skip = 1u << vm->col_dim | 1u << vm->row_dim;
     const int64_t n = vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
-    const int i = operand_of(vm);
+    const int i = fth__tail_operand(vm);
     const int64_t most = i < 0 ? vm->rows : fth__max_i64(vm->rows, AT_ONCE / vm->cols);
     int64_t index[FTH_MAX_AXES + 1] = {0}, since = 0;
     fth__spot outer = {{0}}, column, spot;

@@ -21,6 +21,9 @@ void fth__totals_close(const fth__worker *w, const fth__totals *t);
 /* Partials of results [from, from+n) are complete up to global index `end`: add them up. */
 void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n,
                      const void *partial, int64_t end);
+/* The operand that is all a program reduces across, dense along the columns: its rows are added up
+ * where they lie. -1: a block is brought or computed. */
+int fth__tail_operand(const fth__vm *vm);
 /* The values of a block, as a block. */
 const char *fth__tail_block(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
 /* Before and after the inner axis of n of them: w->inner is cleared, and becomes w->values. */

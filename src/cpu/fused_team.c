@@ -43,20 +43,24 @@ static void compute_block(fth__worker *w, const wave *v, int64_t at, int64_t n, 
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const bool along = vm->col_dim == vm->tail_at;
-    const int64_t most = along ? vm->cols : vm->rows;
+    const int whole = along ? -1 : fth__tail_operand(vm);
+    const int64_t most = along ? vm->cols : whole < 0 ? vm->rows : n;
     fth__spot spot;
     FTH_ASSERT(n > 0 && n <= tail->block);
     fth__totals_clear(vm, slot, v->cols);
     for (int64_t i = 0; i < n; i += most) {
         const int64_t some = fth__min_i64(most, n - i);
         fth__spot_move(vm, &v->spot, vm->tail_at, at + i, &spot);
-        const char *values = fth__tail_block(w, &spot, along ? 1 : some, along ? some : v->cols);
+        const char *values =
+            whole < 0 ? fth__tail_block(w, &spot, along ? 1 : some, along ? some : v->cols)
+                      : fth__at_input(vm, &spot, whole);
         if (along && tail->lanes > 1) {
             /* a block of the grid is never more than a block here */
             vm->vec->tail->blocks[tail->red][tail->from](some, tail->block, values, slot);
         } else {
-            const int64_t cols = along ? 1 : v->cols;
-            vm->vec->tail->column[tail->red][tail->from](some, cols, cols, 1, values, slot);
+            const int64_t cols = along ? 1 : v->cols,
+                          step = whole < 0 ? cols : vm->stride[whole][vm->row_dim];
+            vm->vec->tail->column[tail->red][tail->from](some, cols, step, 1, values, slot);
         }
     }
 }

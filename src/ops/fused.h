@@ -10,6 +10,7 @@
 #ifndef FTH_OPS_FUSED_H
 #define FTH_OPS_FUSED_H
 
+#include "graph/grid.h"
 #include "graph/program.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -19,6 +20,12 @@
  * hide the latency of additions. Up to 64 elements cost less to add one by one than state costs to
  * carry; not measured. Both define the order of additions, so changing them changes results. */
 enum { FTH__TAIL_LANES = 8, FTH__TAIL_SHORT = 64 };
+/* A tail of n elements, of which so many are here, is shared between workers when it has at least
+ * four blocks of the grid: fewer would leave most of a team without work. */
+static inline bool fth__tail_is_shared(int64_t n, int64_t here)
+{
+    return n > FTH__TAIL_SHORT && here >= 4 * FTH__REDUCE_BLOCK;
+}
 
 typedef struct fth__tail {
     fth_red red;

@@ -461,6 +461,8 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
 int64_t fth__call_pieces(const fth__unit *u, const fth_call *call, int dim, int64_t *grid);
 /* The same call with only [from, from+piece) of dimension dim of output 0. */
 void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, int64_t piece);
+/* The piece is one of the rows of an input, and has fewer bytes than this of each. */
+bool fth__piece_is_narrow(const fth__unit *u, const fth_call *piece, int dim, int64_t least);
 
 /* Kernel and workspace of a unit on the plan's backend. */
 uint32_t fth__unit_flags(const fth__unit *u);

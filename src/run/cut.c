@@ -7,6 +7,7 @@
  */
 #include "base/assert.h"
 #include "base/clock.h"
+#include "ops/build.h"
 #include "run/run.h"
 #include "run/team.h"
 
@@ -88,18 +89,21 @@ static bool halve(const fth__tiles *t, const fth_call *call, cut *c, fth_call *f
     return false;
 }
 
-/* The cut goes through the rows of an input, and leaves little of each. */
-static bool is_narrow(const fth__unit *u, const fth_call *half, int dim)
+/* A reduction asks by itself whether to go on, if it may, so its rows can stay whole: they come
+ * faster. */
+static bool is_asking(const fth__unit *u, const fth_call *call)
 {
-    for (int k = 0; k < u->node->n_in; k++) {
-        const fth_desc *d = &u->node->in[k];
-        const fth_tile *t = &half->in[k];
-        const int last = d->n_axes - 1;
-        if (last < 1 || u->rel[k][last].out_dim != dim) continue;
-        const int64_t row = t->extent[last] * fth_dtype_size(d->dtype);
-        if (row < NARROW && (int64_t)tile_bytes(d, t) > row) return true;
-    }
-    return false;
+    if (!call->team || !u->kernel || u->node->op != &fth__op_fused) return false;
+    const fth__program *pr = u->node->attr;
+    return pr->tail_dim >= 0 && pr->inner_red == 0;
+}
+
+/* Bytes of a row of an input that a cut must leave. What a kernel's guess is wrong by is no worse
+ * than what narrow pieces cost. */
+static int64_t least_row(const fth__unit *u, const fth_call *call, double guessed)
+{
+    if (is_asking(u, call)) return INT64_MAX;
+    return u->kernel && guessed <= tile_seconds ? NARROW : 0;
 }
 
 static bool is_short(const fth__tiles *t, double guessed, double whole)
@@ -121,8 +125,7 @@ static fth_status run_part(fth__tiles *t, fth_call *call, double whole, int work
         cut c;
         if (is_short(t, guessed, whole) || !halve(t, call, &c, &first))
             return run_kernel(t, call, guessed);
-        /* the guess is no worse for a kernel of ours than what narrow pieces cost */
-        if (t->unit->kernel && guessed <= tile_seconds && is_narrow(t->unit, &first, c.dim))
+        if (fth__piece_is_narrow(t->unit, &first, c.dim, least_row(t->unit, call, guessed)))
             return run_kernel(t, call, guessed);
         FTH_TRY(run_part(t, &first, whole, worker));
         take_half(t, call, &c, true, call);

@@ -21,8 +21,17 @@ static fth_status count_run(const fth_call *call)
     return FTH_OK;
 }
 
-/* The largest of each column of x [rows columns]. */
-static void run_columns(int64_t rows, int64_t columns)
+static fth_val furthest(fth_val x)
+{
+    return fth_argmax(x, "i");
+}
+static fth_val largest(fth_val x)
+{
+    return fth_rmax(x, "i");
+}
+
+/* Of each column of x [rows columns]. */
+static void run_columns(fth_val (*make)(fth_val x), int64_t rows, int64_t columns)
 {
     const fth_kernel counting = {.op = "counts its calls", .run = count_run};
     fth_err err = {0};
@@ -35,11 +44,12 @@ static void run_columns(int64_t rows, int64_t columns)
     const int64_t size[2] = {rows, columns};
     fth_tensor *x = NULL, *y = NULL;
     OKE(fth_tensor_create(&x, fth_context_mem(ctx), "x", FTH_F32, 2, size, &err), &err);
-    OKE(fth_tensor_create(&y, fth_context_mem(ctx), "y", FTH_F32, 1, &columns, &err), &err);
     fth_graph *g = fth_graph_create(ctx);
     fth_axis(g, "i", rows);
     fth_axis(g, "j", columns);
-    const fth_val v = fth_rmax(fth_input(g, "x", FTH_F32, "i j", fth_tensor_source(x)), "i");
+    const fth_val v = make(fth_input(g, "x", FTH_F32, "i j", fth_tensor_source(x)));
+    OKE(fth_tensor_create(&y, fth_context_mem(ctx), "y", fth_val_dtype(v), 1, &columns, &err),
+        &err);
     const fth_sink sink = fth_tensor_sink(y);
     const fth_limits limits = {.sinks = &sink, .stream = ""};
     fth_plan *p = fth_plan_make(g, &v, 1, &limits, &err);
@@ -56,21 +66,27 @@ static void run_columns(int64_t rows, int64_t columns)
 
 TEST(columns_that_share_lines_of_memory_stay_together)
 {
-    run_columns(1 << 20, 16);
+    run_columns(furthest, 1 << 20, 16);
     EQ_I64(calls, 1);
 }
 
 TEST(wide_rows_are_cut)
 {
-    run_columns(1 << 10, 1 << 14);
+    run_columns(furthest, 1 << 10, 1 << 14);
     IS_TRUE(calls > 1);
     IS_TRUE(narrowest >= 256);
 }
 
 TEST(what_takes_too_long_is_cut_into_columns_all_the_same)
 {
-    run_columns((int64_t)1 << 23, 16); /* 512 MiB that nobody touches */
+    run_columns(furthest, (int64_t)1 << 23, 16); /* 512 MiB that nobody touches */
     IS_TRUE(calls > 1);
+}
+
+TEST(rows_of_what_asks_whether_to_go_on_stay_whole)
+{
+    run_columns(largest, 1 << 10, 1 << 14);
+    EQ_I64(calls, 1);
 }
 
 TEST_MAIN()
