@@ -123,10 +123,7 @@ static double near_seconds(const fth__rates *r, double bytes, int workers, bool 
     return bytes * byte_seconds(r, FTH__RATE_CACHED_READ, FTH__RATE_CACHED, out) * each / workers;
 }
 
-/* The share of an operand that a cache still holds after so many other bytes: no cache keeps just
- * what was touched last, so less and less, and half of it where as many bytes as the cache has were
- * touched. */
-static double near_share(const fth__rates *r, double dist)
+double fth__near_share(const fth__rates *r, double dist)
 {
     static const double all = 0.5, none = 1.5;
     const double over = dist / (r->of[FTH__RATE_CACHE] * MIB);
@@ -137,7 +134,7 @@ static double near_share(const fth__rates *r, double dist)
 static double move_seconds(const fth__rates *r, double bytes, double dist, int workers, bool out,
                            double strides)
 {
-    const double near = near_share(r, dist),
+    const double near = fth__near_share(r, dist),
                  at_once = fmin(workers, r->of[FTH__RATE_MEMORY_ALL] / r->of[FTH__RATE_MEMORY]),
                  far = byte_seconds(r, FTH__RATE_READ, FTH__RATE_MEMORY, out) / fmax(1.0, at_once);
     return near * near_seconds(r, bytes, workers, out) + (1.0 - near) * strides * bytes * far;

@@ -399,6 +399,10 @@ double fth__unit_strides(const struct fth__rates *r, const fth__unit *u);
  * before; else little: of exponentials of large arrays 0.15 on an AMD EPYC 9005 and most of it on a
  * Xeon, of chains of them less. */
 double fth__unit_waits(const fth_plan *p, const fth__unit *u);
+/* The share of an operand that a cache still holds after so many other bytes: no cache keeps just
+ * what was touched last, so less and less, and half of it where as many bytes as the cache has were
+ * touched. */
+double fth__near_share(const struct fth__rates *r, double dist);
 /* Predict every item and the plan, once it is sized. `arena`: its bytes, or what they will be about
  * before a layout. Bits never depend on it. */
 void fth__plan_predict(fth_plan *p, uint64_t arena);

@@ -21,26 +21,29 @@
 
 /* ---- elementwise programs ---- */
 
-/* Instructions that are more than an addition: in additions, or in exponentials. */
+/* Instructions that are more than an addition: which rate they have, and how many of what that rate
+ * counts they are. */
 typedef struct heavy {
     int16_t op;
-    bool in_exp;
+    fth__rate_id f32_rate, f64_rate;
     float f32, f64;
 } heavy;
+#define OF(name) FTH__RATE_##name##_F32, FTH__RATE_##name##_F64
 static const heavy heavies[] = {
-    {FTH_EW_DIV, false, 2.3F, 4.7F},     {FTH_EW_RECIP, false, 2.3F, 4.7F},
-    {FTH_EW_SQRT, false, 4.0F, 10.0F},   {FTH_EW_RSQRT, false, 6.0F, 14.0F},
-    {FTH_EW_MIN, false, 3.0F, 4.0F},     {FTH_EW_MAX, false, 3.0F, 4.0F},
-    {FTH_EW_EXP, true, 1.0F, 1.0F},      {FTH_EW_EXPM1, true, 1.5F, 1.3F},
-    {FTH_EW_LOG, true, 1.35F, 1.0F},     {FTH_EW_LOG1P, true, 1.6F, 1.3F},
-    {FTH_EW_SIN, true, 2.1F, 1.35F},     {FTH_EW_COS, true, 2.1F, 1.35F},
-    {FTH_EW_TANH, true, 1.7F, 1.5F},     {FTH_EW_SIGMOID, true, 1.3F, 1.3F},
-    {FTH_EW_SOFTPLUS, true, 2.5F, 2.2F}, {FTH_EW_ERF, true, 3.0F, 2.5F},
-    {FTH_EW_ATAN2, true, 3.0F, 2.5F},    {FTH_EW_ARG, true, 3.0F, 2.5F},
-    {FTH_EW_POW, true, 11.5F, 6.5F},     {FTH_EW_LGAMMA, true, 11.5F, 6.5F},
-    {FTH_EW_DIGAMMA, true, 11.5F, 6.5F}, {FTH_EW_TRIGAMMA, true, 11.5F, 6.5F},
-    {FTH_EW_MOD, true, 3.0F, 3.0F},      {FTH_EW_IDIV, true, 3.0F, 3.0F},
+    {FTH_EW_DIV, OF(DIV), 1.0F, 1.0F},        {FTH_EW_RECIP, OF(DIV), 1.0F, 1.0F},
+    {FTH_EW_SQRT, OF(SQRT), 1.0F, 1.0F},      {FTH_EW_RSQRT, OF(SQRT), 1.5F, 1.4F},
+    {FTH_EW_MIN, OF(LIGHT), 3.0F, 4.0F},      {FTH_EW_MAX, OF(LIGHT), 3.0F, 4.0F},
+    {FTH_EW_EXP, OF(EXP), 1.0F, 1.0F},        {FTH_EW_EXPM1, OF(EXP), 1.5F, 1.3F},
+    {FTH_EW_LOG, OF(LOG), 1.0F, 1.0F},        {FTH_EW_LOG1P, OF(LOG), 1.2F, 1.3F},
+    {FTH_EW_SIN, OF(SIN), 1.0F, 1.0F},        {FTH_EW_COS, OF(SIN), 1.0F, 1.0F},
+    {FTH_EW_TANH, OF(TANH), 1.0F, 1.0F},      {FTH_EW_SIGMOID, OF(EXP), 1.3F, 1.3F},
+    {FTH_EW_SOFTPLUS, OF(EXP), 2.5F, 2.2F},   {FTH_EW_ERF, OF(EXP), 3.0F, 2.5F},
+    {FTH_EW_ATAN2, OF(SIN), 1.4F, 1.9F},      {FTH_EW_ARG, OF(SIN), 1.4F, 1.9F},
+    {FTH_EW_POW, OF(POW), 1.0F, 1.0F},        {FTH_EW_LGAMMA, OF(LGAMMA), 1.0F, 1.0F},
+    {FTH_EW_DIGAMMA, OF(LGAMMA), 1.0F, 1.0F}, {FTH_EW_TRIGAMMA, OF(LGAMMA), 1.0F, 1.0F},
+    {FTH_EW_MOD, OF(EXP), 3.0F, 3.0F},        {FTH_EW_IDIV, OF(EXP), 3.0F, 3.0F},
 };
+#undef OF
 
 /* One number: of a normal one also a logarithm, a root and a cosine. */
 static double random_seconds(const fth__rates *r, int kind, fth_dtype t)
@@ -62,7 +65,7 @@ static double instr_seconds(const fth__rates *r, const fth__program *pr, const f
     for (size_t i = 0; i < sizeof heavies / sizeof heavies[0]; i++) {
         if (heavies[i].op != in->op) continue;
         weight = (double)(wide ? heavies[i].f64 : heavies[i].f32);
-        if (heavies[i].in_exp) id = wide ? FTH__RATE_EXP_F64 : FTH__RATE_EXP_F32;
+        id = wide ? heavies[i].f64_rate : heavies[i].f32_rate;
     }
     return fth__rate_seconds(r, id, times * weight);
 }
@@ -130,7 +133,7 @@ static double tail_seconds(const fth__rates *r, const fth__program *pr)
             return fth__rate_seconds(r, FTH__RATE_LOOP, extreme_ops(pr->size[k]));
         if (k == pr->tail_dim) {
             const double line = taps ? 0.0 : extreme ? OF_AN_EXTREME : OF_A_LINE;
-            return fth__rate_seconds(r, FTH__RATE_REDUCE,
+            return fth__rate_seconds(r, extreme && !taps ? FTH__RATE_EXTREME : FTH__RATE_REDUCE,
                                      reduced_units(pr, taps) + line / (double)pr->size[k]);
         }
         /* A row of columns is added to another: short ones cost more to begin than to add. Narrow
@@ -225,9 +228,9 @@ static double fused_seconds(const fth__rates *r, const fth_call *call)
 /* ---- products ---- */
 
 /* Of the rate of large products: edges of tiles, and the copies BLAS makes. */
-static double product_share(double m, double n, double k)
+static double product_share(const fth__rates *r, double m, double n, double k)
 {
-    return 1.0 / (1.0 + 6.0 / m + 6.0 / n + 9.0 / k);
+    return 1.0 / (1.0 + (6.0 / m + 6.0 / n + 9.0 / k) / r->of[FTH__RATE_EDGE]);
 }
 
 static fth__rate_id product_rate(fth_dtype t)
@@ -266,13 +269,13 @@ static double dot_seconds(const fth__rates *r, const fth_call *call)
         fth__dot_shape s;
         fth__dot_shape_get(attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
         if (s.m.size == 1 || s.n.size == 1) return vector_seconds(r, call, &s);
-        share = product_share(extent_of(&call->in[0], s.m.a), extent_of(&call->in[1], s.n.b),
+        share = product_share(r, extent_of(&call->in[0], s.m.a), extent_of(&call->in[1], s.n.b),
                               extent_of(&call->in[0], s.k.a));
     } else {
         double k = 1.0;
         for (int i = 0; i < attr->n_summed; i++)
             k *= (double)n->in[0].size[fth_desc_find(&n->in[0], attr->summed[i])];
-        share = product_share(256.0, 256.0, k);
+        share = product_share(r, 256.0, 256.0, k);
         more = program_seconds(r, n, &both->program,
                                flops / (2.0 * k + (double)both->program.n_instr + 1.0));
     }
@@ -327,26 +330,35 @@ static bool is_small_image(const fth_node *n)
     return points > 0.0 && points <= SMALL_IMAGE;
 }
 
+/* Some axis has another length than a power of two. */
+static bool is_odd(const fth_node *n)
+{
+    fth__fft_axis axis[FTH__FFT_AXES];
+    bool odd = false;
+    fth__fft_axes(n, axis);
+    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++)
+        odd |= (axis[i].points & (axis[i].points - 1)) != 0;
+    return odd;
+}
+
 /* Of the rate of lines of 512. A line that the first cache does not hold goes through the second
- * one in every pass over it; three, five and seven take more operations than are counted. */
+ * one in every pass over it. */
 static double line_share(const fth_node *n)
 {
     enum { FIRST_CACHE = 48 << 10 };
     fth__fft_axis axis[FTH__FFT_AXES];
-    bool far = false, odd = false;
+    bool far = false;
     fth__fft_axes(n, axis);
-    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++) {
+    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++)
         far |= axis[i].points * (fth__is_wide(n->in[0].dtype) ? 16 : 8) > FIRST_CACHE;
-        odd |= (axis[i].points & (axis[i].points - 1)) != 0;
-    }
-    return (far ? 1.4 : 1.0) * (odd ? 1.2 : 1.0);
+    return far ? 1.4 : 1.0;
 }
 
 /* Of the flops counted, where a prime factor beyond the radices makes a line a convolution: two
  * transforms of at least twice its length, and three products. */
 static double chirp_share(const fth_node *n)
 {
-    static const double CHIRP = 1.0;
+    static const double CHIRP = 1.2;
     fth__fft_axis axis[FTH__FFT_AXES];
     double counted = 0.0, done = 0.0;
     fth__fft_axes(n, axis);
@@ -361,14 +373,22 @@ static double chirp_share(const fth_node *n)
     return done / counted;
 }
 
+static fth__rate_id fft_rate(const fth_node *n, bool real)
+{
+    const bool wide = fth__is_wide(n->in[0].dtype);
+    if (is_odd(n) && chirp_share(n) == 1.0)
+        return wide ? FTH__RATE_FFT_ODD_F64 : FTH__RATE_FFT_ODD_F32;
+    if (is_small_image(n))
+        return wide ? FTH__RATE_IMAGE_F64 : real ? FTH__RATE_IMAGE_REAL : FTH__RATE_IMAGE_F32;
+    return wide ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32;
+}
+
 static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
     const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
-    const double times =
-        (is_small_image(n) ? 0.65 : 1.0) * (real ? 0.5 : 1.0) * line_share(n) * chirp_share(n);
-    return fth__rate_seconds(
-        r, fth__is_wide(n->in[0].dtype) ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32, times * flops);
+    const double times = (real ? 0.5 : 1.0) * line_share(n) * chirp_share(n);
+    return fth__rate_seconds(r, fft_rate(n, real), times * flops);
 }
 
 typedef struct class_of {
@@ -438,7 +458,8 @@ static double by_strips(const fth__rates *r)
 /* Columns are walked by strips, of reals twice where the larger is sought, for a NaN. */
 static double program_strides(const fth__rates *r, const fth_node *n)
 {
-    static const double of_sums = 1.1, of_extremes = 1.35;
+    enum { WHOLE = 1024 }; /* columns that are summed at a time */
+    static const double of_extremes = 1.35;
     const fth__program *pr = n->attr;
     if (far_operands(n, pr) > 0) return across(r);
     int inner = -1;
@@ -446,7 +467,8 @@ static double program_strides(const fth__rates *r, const fth_node *n)
         if (pr->size[k] > 1) inner = k;
     if (pr->tail_dim < 0 || inner < 0 || pr->tail_dim == inner) return 1.0;
     const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
-    if (!extreme) return of_sums;
+    if (!extreme)
+        return pr->size[inner] > WHOLE ? r->of[FTH__RATE_READ] / r->of[FTH__RATE_PARTS] : 1.0;
     return fth_dtype_is_real((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) ? of_extremes : 1.0;
 }
 
@@ -470,9 +492,10 @@ double fth__unit_waits(const fth_plan *p, const fth__unit *u)
     const fth_op *op = u->node->op;
     const fth__rates *r = p->ctx->rates;
     if (op == &fth__op_scan && !fth__has_scan_kernel(u->node->attr)) return 1.0;
+    if (op != &fth__op_fft) return 1.0 / (1.0 + r->of[FTH__RATE_HIDDEN]);
     /* every axis but the last brings an image again that the cache does not hold */
-    if (op == &fth__op_fft && image_bytes(u->node) > r->of[FTH__RATE_CACHE] * 1048576.0) return 0.5;
-    return 0.3;
+    const double waits = 1.0 / (1.0 + r->of[FTH__RATE_HIDDEN_FFT]);
+    return image_bytes(u->node) > r->of[FTH__RATE_CACHE] * 1048576.0 ? fmax(0.5, waits) : waits;
 }
 
 double fth__unit_seconds(const fth_plan *p, const fth__unit *u, const fth_call *call,

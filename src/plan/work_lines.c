@@ -49,6 +49,10 @@ static double loop(const fth__plan_work *w, double ops)
 {
     return fth__rate_seconds(w->r, FTH__RATE_LOOP, ops);
 }
+static double by_places(const fth__plan_work *w, double ops)
+{
+    return fth__rate_seconds(w->r, FTH__RATE_PLACES, ops);
+}
 static double selecting(const fth__plan_work *w, double ops)
 {
     return fth__rate_seconds(w->r, FTH__RATE_SELECT, ops);
@@ -125,7 +129,8 @@ static double sort_seconds(const fth__plan_work *w)
                loop(w, l.conflict ? (places ? 10.0 : 0.5) * l.n * l.count : 0.0);
     }
     /* lines across memory are brought beside each other and taken back */
-    return fth__rate_seconds(w->r, FTH__RATE_RADIX, radix_units(&l, places)) +
+    return fth__rate_seconds(w->r, places ? FTH__RATE_RADIX_PLACES : FTH__RATE_RADIX,
+                             radix_units(&l, places)) +
            moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
 }
 
@@ -182,13 +187,13 @@ static double argreduce_seconds(const fth__plan_work *w)
     const lines l = along(w);
     const double elements = l.n * l.count;
     if (l.across)
-        return fth__rate_seconds(w->r, FTH__RATE_REDUCE, elements * l.size / 22.0) +
+        return fth__rate_seconds(w->r, FTH__RATE_EXTREME, elements * l.size / 22.0) +
                loop(w, l.count);
     if (l.n < SHORT)
         return loop(w,
                     l.count *
                         (3.0 + l.n * (fth_dtype_is_real(w->call->node->in[0].dtype) ? 1.0 : 0.33)));
-    return fth__rate_seconds(w->r, FTH__RATE_REDUCE, elements * l.size / (4.0 * VECTORS)) +
+    return fth__rate_seconds(w->r, FTH__RATE_EXTREME, elements * l.size / (4.0 * VECTORS)) +
            loop(w, OF_A_LINE * l.count);
 }
 
@@ -200,18 +205,23 @@ bool fth__has_scan_kernel(const fth__scan_attr *attr)
 /* Running sums have a kernel, in which each addition waits for the one before. Other
  * scans of lines across memory are taken some at a time, and wait for caches where all their
  * elements want the same place. */
+static double scanning(const fth__plan_work *w, double ops)
+{
+    return fth__rate_seconds(w->r, FTH__RATE_SCAN, ops);
+}
+
 static double scan_seconds(const fth__plan_work *w)
 {
     const fth__scan_attr *attr = w->call->node->attr;
     const lines l = lines_of(w->call, fth_desc_find(&w->call->node->in[0], attr->axis));
     const bool sums = attr->red <= FTH_RED_PROD,
                narrow = fth_dtype_is_real(w->call->node->in[0].dtype) && l.size < 8.0;
+    const bool real = fth_dtype_is_real(w->call->node->in[0].dtype);
+    if (fth__has_scan_kernel(attr) && l.across) /* rows are added to rows */
+        return fth__rate_seconds(w->r, FTH__RATE_REDUCE,
+                                 l.count * l.n * (0.13 * l.size + (l.conflict ? 1.8 : 0.0)));
     if (fth__has_scan_kernel(attr)) /* sums of f32 are kept in f64 */
-        return loop(w, l.count * l.n *
-                           (l.across ? l.size / 80.0 + (l.conflict ? 0.17 : 0.0)
-                            : narrow ? 0.55
-                            : fth_dtype_is_real(w->call->node->in[0].dtype) ? 0.35
-                                                                            : 0.15));
+        return scanning(w, l.count * l.n * (narrow ? 0.55 : real ? 0.35 : 0.12));
     const double each = l.across ? 1.1 + (l.conflict ? l.n > WAYS ? 6.7 : 3.0 : 0.0)
                         : sums   ? 0.65
                                  : 0.95;
@@ -264,7 +274,7 @@ static double gather_seconds(const fth__plan_work *w)
     const double row = dim < 0 ? 1.0 : row_elements(&n->in[0], &w->call->in[0], dim),
                  rows = fth__tile_elements(&n->out[0], &w->call->out[0]) / fmax(1.0, row),
                  bytes = row * (double)fth_dtype_size(n->out[0].dtype);
-    return loop(w, rows * (bytes <= SHORT ? 0.9 : 2.0));
+    return by_places(w, rows * (bytes <= SHORT ? 0.9 : 2.0));
 }
 
 /* Rows of v into a result, each element by itself; a row of a result that a core's cache does not
@@ -278,7 +288,7 @@ static double scatter(const fth__plan_work *w, double row, double each, double l
                  bytes =
                      fth__tile_elements(out, &call->out[0]) * (double)fth_dtype_size(out->dtype);
     const bool far = bytes > w->r->of[FTH__RATE_CORE_CACHE] * 1048576.0;
-    return loop(w, each * elements + (row + (far ? late : 0.0)) * rows);
+    return by_places(w, each * elements + (row + (far ? late : 0.0)) * rows);
 }
 static double scatter_add_seconds(const fth__plan_work *w)
 {

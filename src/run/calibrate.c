@@ -80,6 +80,48 @@ static fth_val exponential(fth_val x, int n)
     return v;
 }
 
+static fth_val divided(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_div(number(x, 0.5 + 0.01 * i), v);
+    return v;
+}
+
+static fth_val rooted(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_sqrt(fth_add(v, number(x, 0.5 + 0.01 * i)));
+    return v;
+}
+
+static fth_val logarithm(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_log(fth_add(fth_abs(v), number(x, 0.5 + 0.01 * i)));
+    return v;
+}
+
+static fth_val sine(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_sin(fth_add(v, number(x, 0.5 + 0.01 * i)));
+    return v;
+}
+
+static fth_val tangent(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_tanh(fth_add(v, number(x, 0.5 + 0.01 * i)));
+    return v;
+}
+
+static fth_val gamma_function(fth_val x, int n)
+{
+    fth_val v = x;
+    for (int i = 0; i < n; i++) v = fth_lgamma(fth_add(fth_abs(v), number(x, 1.5 + 0.01 * i)));
+    return v;
+}
+
 static fth_val sum(fth_val x, int n)
 {
     (void)n;
@@ -131,6 +173,75 @@ static fth_val middle(fth_val x, int n)
     return fth_median(x, "col");
 }
 
+/* Of squares. */
+static fth_val image_transform(fth_val x, int n)
+{
+    fth_graph *g = x.graph;
+    fth_axis(g, "y", n);
+    fth_axis_like(g, "y2", "y");
+    fth_axis_like(g, "x2", "col");
+    fth_axis(g, "b", fth_axis_size(g, "row") / n);
+    return fth_fft(fth_split(x, "row", "b y"), "y col", "y2 x2");
+}
+
+static fth_val real_image_transform(fth_val x, int n)
+{
+    fth_graph *g = x.graph;
+    fth_axis(g, "y", n);
+    fth_axis_like(g, "y2", "y");
+    fth_axis(g, "half", n / 2 + 1);
+    fth_axis(g, "b", fth_axis_size(g, "row") / n);
+    return fth_rfft(fth_split(x, "row", "b y"), "y col", "y2 half");
+}
+
+/* Where the elements stand that a sort puts in order. */
+static fth_val ordered(fth_val x, int n)
+{
+    (void)n;
+    return fth_out(fth_sort(x, "col", false), 1);
+}
+
+static fth_val furthest_of_rows(fth_val x, int n)
+{
+    (void)n;
+    return fth_argmax(x, "col");
+}
+
+static fth_val running(fth_val x, int n)
+{
+    (void)n;
+    return fth_cumsum(x, "col");
+}
+
+/* Where an element stands of as many as there are rows. */
+static fth_val placed(fth_val x, int n)
+{
+    const double rows = (double)fth_axis_size(x.graph, "row");
+    const fth_val at = fth_mul(fth_sub(fth_sum(x, "col"), number(x, 0.5)), number(x, 2 * rows - 2));
+    (void)n;
+    return fth_cast(at, FTH_I64);
+}
+
+static fth_val taken(fth_val x, int n)
+{
+    return fth_gather(fth_rename(x, "row", "row2"), "row2", placed(x, n));
+}
+
+/* x^x */
+static fth_val power(fth_val x, int n)
+{
+    (void)n;
+    return fth_pow(x, x);
+}
+
+/* With a matrix of as few rows as x has columns. */
+static fth_val thin_product(fth_val x, int n)
+{
+    const fth_val zero = fth_const_i64(x.graph, FTH_I64, 0);
+    (void)n;
+    return fth_dot(x, fth_uniform(fth_val_dtype(x), "col col2", zero, zero, 1), "col");
+}
+
 static fth_val turned(fth_val x, int n)
 {
     (void)n;
@@ -141,12 +252,6 @@ static fth_val sorted(fth_val x, int n)
 {
     (void)n;
     return fth_sort(x, "col", false);
-}
-
-static fth_val counted(fth_val x, int n)
-{
-    fth_axis(x.graph, "bin", n);
-    return fth_histogram(x, "col", "bin", 0.0, 2.0);
 }
 
 /* 3 x 3 of the rows as channels, of images of 64 columns. */
@@ -209,16 +314,19 @@ static fth_status make_array(const bench *b, const char *name, fth_val v, const 
                              n, size, b->err);
 }
 
-/* Numbers between a half and one. */
+/* Numbers between a half and one, in no order. */
 static void fill(fth_tensor *t, const probe *pr)
 {
     const int64_t parts = fth_dtype_is_complex(pr->dtype) ? 2 : 1, n = pr->rows * pr->cols * parts;
+    const bool wide = pr->dtype == FTH_F64 || pr->dtype == FTH_C128;
+    void *const data = fth_tensor_data(t);
     for (int64_t i = 0; i < n; i++) {
-        const double v = 0.5 + 0.5 * (double)((i * 7919) & 4095) / 4096.0;
-        if (pr->dtype == FTH_F64 || pr->dtype == FTH_C128)
-            ((double *)fth_tensor_data(t))[i] = v;
+        const uint32_t random = (uint32_t)((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+        const double v = 0.5 + 0.5 * (double)(random ^ random >> 15) / 4294967296.0;
+        if (wide)
+            ((double *)data)[i] = v;
         else
-            ((float *)fth_tensor_data(t))[i] = (float)v;
+            ((float *)data)[i] = (float)v;
     }
 }
 
@@ -304,14 +412,33 @@ static const measure measures[] = {
      {columns, 1, 256, 1024, FTH_F32, 1}},
     {FTH__RATE_CACHED_EACH, {light, 1, 1024, 1024, FTH_F32, 0}, {light, 1, 256, 256, FTH_F32, 0}},
     {FTH__RATE_READ, {columns, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_PARTS, {columns, 1, FAR_ROWS / 8, 8192, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY, {light, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY_ALL, {light, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},
     {FTH__RATE_EXP_F32, {exponential, 1, 1024, 256, FTH_F32, 1}, {0}},
     {FTH__RATE_EXP_F64, {exponential, 1, 512, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_LOOP, {furthest_of_rows, 1, 32768, 16, FTH_F32, 1}, {0}},
+    {FTH__RATE_DIV_F32, {divided, 8, 256, 256, FTH_F32, 1}, {divided, 2, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_DIV_F64, {divided, 8, 256, 256, FTH_F64, 1}, {divided, 2, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_SQRT_F32, {rooted, 8, 256, 256, FTH_F32, 1}, {rooted, 2, 256, 256, FTH_F32, 1}},
+    {FTH__RATE_SQRT_F64, {rooted, 8, 256, 256, FTH_F64, 1}, {rooted, 2, 256, 256, FTH_F64, 1}},
+    {FTH__RATE_LOG_F32, {logarithm, 1, 512, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_LOG_F64, {logarithm, 1, 512, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_SIN_F32, {sine, 1, 512, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_SIN_F64, {sine, 1, 512, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_TANH_F32, {tangent, 1, 512, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_TANH_F64, {tangent, 1, 512, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_POW_F32, {power, 1, 256, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_POW_F64, {power, 1, 256, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_LGAMMA_F32, {gamma_function, 1, 256, 256, FTH_F32, 1}, {0}},
+    {FTH__RATE_LGAMMA_F64, {gamma_function, 1, 256, 256, FTH_F64, 1}, {0}},
+    {FTH__RATE_HIDDEN, {exponential, 1, FAR_ROWS / 2, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_EXTREME, {furthest_of_rows, 1, 1024, 512, FTH_F32, 1}, {0}},
     {FTH__RATE_REDUCE, {sum, 1, 1024, 512, FTH_F32, 1}, {0}},
     {FTH__RATE_STRIPS, {furthest, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_PRODUCT_F32, {product, 1, 1024, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_PRODUCT_F64, {product, 1, 1024, 1024, FTH_F64, 1}, {0}},
+    {FTH__RATE_EDGE, {thin_product, 1, 32768, 24, FTH_F32, 1}, {0}},
     {FTH__RATE_FACTOR_F32,
      {factor, 1, 2048, 2048, FTH_F32, 1},
      {tilted, 1, 2048, 2048, FTH_F32, 1}},
@@ -320,14 +447,22 @@ static const measure measures[] = {
      {tilted, 1, 2048, 2048, FTH_F64, 1}},
     {FTH__RATE_FFT_F32, {transform, 1, 1024, 512, FTH_C64, 1}, {0}},
     {FTH__RATE_FFT_F64, {transform, 1, 512, 512, FTH_C128, 1}, {0}},
+    {FTH__RATE_HIDDEN_FFT, {transform, 1, FAR_ROWS / 2, 512, FTH_C64, 1}, {0}},
+    {FTH__RATE_FFT_ODD_F32, {transform, 1, 1024, 360, FTH_C64, 1}, {0}},
+    {FTH__RATE_FFT_ODD_F64, {transform, 1, 512, 360, FTH_C128, 1}, {0}},
+    {FTH__RATE_IMAGE_F32, {image_transform, 64, 4096, 64, FTH_C64, 1}, {0}},
+    {FTH__RATE_IMAGE_F64, {image_transform, 64, 2048, 64, FTH_C128, 1}, {0}},
+    {FTH__RATE_IMAGE_REAL, {real_image_transform, 64, 8192, 64, FTH_F32, 1}, {0}},
     {FTH__RATE_SORT, {sorted, 1, 16384, 64, FTH_F32, 1}, {0}},
     {FTH__RATE_SORT_LONG, {sorted, 1, 512, 2048, FTH_F32, 1}, {0}},
-    {FTH__RATE_RADIX, {sorted, 1, 8, 131072, FTH_F32, 1}, {0}},
+    {FTH__RATE_RADIX, {sorted, 1, 16, 131072, FTH_F32, 1}, {0}},
+    {FTH__RATE_RADIX_PLACES, {ordered, 1, 16, 131072, FTH_F32, 1}, {0}},
     {FTH__RATE_SELECT, {middle, 1, 8, 262144, FTH_F32, 1}, {0}},
     {FTH__RATE_MOVE, {turned, 1, 1024, 512, FTH_F32, 1}, {0}},
     {FTH__RATE_ACROSS, {turned, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_PLACES, {taken, 1, 1 << 19, 1, FTH_F32, 1}, {placed, 1, 1 << 19, 1, FTH_F32, 1}},
+    {FTH__RATE_SCAN, {running, 1, 1024, 512, FTH_F64, 1}, {0}},
     {FTH__RATE_RANDOM, {drawn, 1, 1024, 512, FTH_F32, 1}, {0}},
-    {FTH__RATE_LOOP, {counted, 50, 1024, 512, FTH_F32, 1}, {0}},
     {FTH__RATE_CONV_F32, {convolution, 1, CHANNELS, 4096, FTH_F32, 1}, {0}},
     {FTH__RATE_WINOGRAD, {by_tiles, 1, CHANNELS, 4096, FTH_F32, 1}, {0}},
 };
@@ -394,20 +529,42 @@ static fth_status walk(const bench *b, int64_t rows, double *rate)
     return FTH_OK;
 }
 
-/* The most bytes that a program walks at a pace nearer to that of a cache than to that of memory.
- * What disturbs a run makes it slower, so one that is slow says nothing about larger ones. */
+enum { WALKS = 24 };
+
+/* How far the walks of so many bytes are from what a cache of this size predicts, in logarithms;
+ * `near` and `far`: bytes a second in a cache and in memory. */
+static double walks_off(const bench *b, double cache, const double *bytes, const double *rate,
+                        double near, double far)
+{
+    double off = 0.0;
+    b->rate[FTH__RATE_CACHE] = cache;
+    for (int i = 0; i < WALKS; i++) {
+        const double share = fth__near_share(b->ctx->rates, bytes[i]);
+        off += fabs(log(rate[i] * (share / near + (1.0 - share) / far)));
+    }
+    return off;
+}
+
+/* The size that predicts walks best, of more and more bytes: some of them were disturbed. Memory is
+ * as fast as the fastest walk beyond any cache. */
 static fth_status measure_cache(const bench *b)
 {
-    double near, far, rate, bytes = 0.0;
-    FTH_TRY(walk(b, 1024, &near));
-    FTH_TRY(walk(b, FAR_ROWS, &far));
-    if (near < 1.2 * far) return FTH_OK; /* there is nothing to tell apart */
-    for (int64_t rows = 512; rows < FAR_ROWS; rows += rows / 3) {
-        FTH_TRY(walk(b, rows, &rate));
-        if (rate > 2.0 / (1.0 / near + 1.0 / far))
-            bytes = 8.0 * 1024.0 * (double)(rows + rows / 6); /* half way to the next */
+    enum { BEYOND = FAR_ROWS / 2 };
+    const double before = b->rate[FTH__RATE_CACHE];
+    double bytes[WALKS], rate[WALKS], near = 0.0, far = 0.0;
+    for (int i = 0; i < WALKS; i++) {
+        const int64_t rows = (int64_t)(512.0 * pow(FAR_ROWS / 512.0, i / (WALKS - 1.0)));
+        bytes[i] = 8.0 * 1024.0 * (double)rows;
+        FTH_TRY(walk(b, rows, &rate[i]));
+        if (rows <= 1024) near = fmax(near, rate[i]);
+        if (rows >= BEYOND) far = fmax(far, rate[i]);
     }
-    if (bytes > 0.0) b->rate[FTH__RATE_CACHE] = bytes / 1048576.0;
+    double best = before, least = HUGE_VAL;
+    for (double mib = 2.0; near > 1.2 * far && mib < 512.0; mib *= 1.05) { /* else all is alike */
+        const double off = walks_off(b, mib, bytes, rate, near, far);
+        if (off < least) least = off, best = mib;
+    }
+    b->rate[FTH__RATE_CACHE] = best;
     return FTH_OK;
 }
 
@@ -418,11 +575,15 @@ static fth_status measure_calls(const bench *b)
     const probe tiny = {light, 1, 4, 4, FTH_F32, 1},
                 alone = {exponential, 1, 1024, 512, FTH_F32, 1};
     probe spread = alone;
-    double t, one, all;
+    double t, one = HUGE_VAL, all = HUGE_VAL, took;
     spread.threads = 0;
     FTH_TRY(time_probe(b, &tiny, &t));
-    FTH_TRY(time_probe(b, &alone, &one));
-    FTH_TRY(time_probe(b, &spread, &all));
+    for (int i = 0; i < 2 * ROUNDS; i++) { /* a moment in which no worker is disturbed */
+        FTH_TRY(time_probe(b, &alone, &took));
+        one = fmin(one, took);
+        FTH_TRY(time_probe(b, &spread, &took));
+        all = fmin(all, took);
+    }
     const double run = 1e6 * t - b->rate[FTH__RATE_STEP],
                  team = 1e6 * (all - t - (one - t) / b->ctx->threads);
     if (run > 0.1) b->rate[FTH__RATE_RUN] = run;

@@ -147,6 +147,19 @@ static fth_val uniform(fth_val x)
     return fth_mul(x, fth_uniform(FTH_F32, "i j", zero, zero, 1));
 }
 
+static fth_val quotient(fth_val x)
+{
+    return fth_div(x, fth_add(x, fth_const(x.graph, FTH_F32, 1.0)));
+}
+static fth_val sine(fth_val x)
+{
+    return fth_sin(x);
+}
+static fth_val power(fth_val x)
+{
+    return fth_pow(x, fth_add(x, fth_const(x.graph, FTH_F32, 1.0)));
+}
+
 /* n neighbours along rows of memory, which bring the same bytes. */
 static fth_val neighbours(fth_val x, int n)
 {
@@ -195,6 +208,10 @@ TEST(kernels_along_lines_are_told_apart)
     /* short rows of a matrix cost their beginning */
     IS_TRUE(SECONDS(times_vector, 1 << 16, 16) > 2.0 * SECONDS(times_vector, 1 << 10, 1 << 10));
     IS_TRUE(SECONDS(normal, 512, 512) > 1.7 * SECONDS(uniform, 512, 512));
+    /* functions have rates of their own */
+    IS_TRUE(SECONDS(quotient, 512, 512) > 1.2 * SECONDS(add, 512, 512));
+    IS_TRUE(SECONDS(sine, 512, 512) > 2.0 * SECONDS(quotient, 512, 512));
+    IS_TRUE(SECONDS(power, 512, 512) > 3.0 * SECONDS(sine, 512, 512));
     IS_TRUE(SECONDS(five_neighbours, 1 << 16, 512) < 1.5 * SECONDS(two_neighbours, 1 << 16, 512));
     /* 509 is a prime number: its transform is a convolution of 1024 */
     IS_TRUE(SECONDS(transformed, 1024, 509) > 2.5 * SECONDS(transformed, 1024, 512));
@@ -237,7 +254,8 @@ TEST(measured_rates_are_found_again_and_only_on_their_cpu)
     for (int i = 0; fth_context_get_rate(ctx, i, &r); i++) value[i] = r.value;
     EQ_I64(fth_context_get_rate(ctx, FTH__RATE_COUNT, &r), false);
     EQ_I64(fth_context_get_rate(ctx, -1, &r), false);
-    value[FTH__RATE_EXP_F32] /= 64.0;
+    static const fth__rate_id slower[] = {FTH__RATE_EXP_F32, FTH__RATE_LOG_F32, FTH__RATE_TANH_F32};
+    for (int i = 0; i < 3; i++) value[slower[i]] /= 64.0;
     OKE(fth__rates_save(ctx, value, 1, &err), &err);
     context_free(ctx);
     ctx = context(1, path);
