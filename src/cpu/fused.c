@@ -333,7 +333,8 @@ static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t
     widen(w, t, rows * cols, w->at[i], dense ? from : half);
 }
 
-/* While this block is computed the next one is on its way: a share of its lines before each step.
+/* While this block is computed the next one is on its way to the second cache, for the first one is
+ * full of this one: a share of its lines before each step.
  * Always inlined: gcc takes a function that only prefetches for one without effect, and drops the
  * call. */
 static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker *w, int step,
@@ -347,9 +348,9 @@ static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker 
         const int64_t from = lines * step / vm->n_steps * LINE,
                       to = lines * (step + 1) / vm->n_steps * LINE;
         if (s->write)
-            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 1, 3);
+            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 1, 2);
         else
-            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 0, 3);
+            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 0, 2);
     }
 }
 

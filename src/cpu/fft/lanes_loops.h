@@ -51,14 +51,15 @@ typedef struct side {
 typedef enum place { BUFFER, COLUMNS } place;
 
 /* Fetch the columns behind those that point j of the first pass begins with: where points are far
- * apart no processor sees which lines come next. */
+ * apart no processor sees which lines come next. Here and below they go to the second cache: the
+ * first one is full of what is worked on (128 x 128 points with 32 KiB: 0.82 of the time). */
 LANE void fetch_next(const side *at, int64_t j, int64_t apart, int radix)
 {
     UNROLL for (int q = 0; q < radix; q++)
     {
         const real *next = at->data + (j + q * apart) * at->step + POINT;
-        __builtin_prefetch(next);
-        __builtin_prefetch(next + LANES);
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + LANES, 0, 2);
     }
 }
 
@@ -210,7 +211,7 @@ static void load_rows(real *buffer, const fth__fft_rows *from, int64_t row, int6
     for (int64_t i = 0; i < whole; i += LANES) {
         vr r[LANES];
         for (int k = 0; k < LANES && from->far; k++)
-            __builtin_prefetch(data + (k + LANES) * row + i);
+            __builtin_prefetch(data + (k + LANES) * row + i, 0, 2);
         for (int k = 0; k < LANES; k++) r[k] = k < rows ? v_load(data + k * row + i) : v_set(0);
         transpose(r);
         for (int k = 0; k < LANES; k++) v_store(buffer + ((i + k) ^ swapped) * LANES, r[k]);
@@ -288,7 +289,7 @@ static void store_rows(const fth__fft_rows *to, const fth__fft_result *result, i
         }
         transpose(r);
         for (int k = 0; k < LANES && to->far; k++)
-            __builtin_prefetch(data + (k + LANES) * row + 2 * j, 1);
+            __builtin_prefetch(data + (k + LANES) * row + 2 * j, 1, 2);
         for (int k = 0; k < LANES; k++)
             if (k < to->rows) v_store(data + k * row + 2 * j, r[k]);
     }

