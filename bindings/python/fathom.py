@@ -505,6 +505,14 @@ def _path(path):
     return _encoded(path, "FILE_OPEN", os.fsencode)
 
 
+def _program_cache():
+    """The folder in which the program keeps compiled kernels and the rates of the machine."""
+    cache, home = os.environb.get(b"XDG_CACHE_HOME", b""), os.environb.get(b"HOME", b"")
+    if cache.startswith(b"/"):
+        return cache + b"/fathom"
+    return home + b"/.cache/fathom" if home.startswith(b"/") else None
+
+
 def _axes(axes):
     """"a b", ["a", "b"] -> b"a b"."""
     if isinstance(axes, str):
@@ -745,12 +753,15 @@ class Context:
     def __init__(self, memory: Size = None, threads: int = 0, device: Optional[str] = None,
                  scratch: Optional[Path] = None, trace: Optional[Trace] = None,
                  log: Optional[Callable[[str, str], Any]] = None, log_level: str = "info",
-                 device_memory: Size = None, plain_products: bool = False) -> None:
+                 device_memory: Size = None, plain_products: bool = False,
+                 cache: Optional[Path] = None) -> None:
         """memory="8G" is for everything: data, and what libraries may take (default: 90 % of what is
         free); threads, 0: one per core; device "cpu", "cuda", "cuda:1" or "auto", and
         device_memory="8G" the budget there; scratch is a folder for what is spilled. `trace` is a
         Trace; log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug". With
-        plain_products a GPU makes products of f32 without its matrix units."""
+        plain_products a GPU makes products of f32 without its matrix units. In the folder `cache` are
+        kernels compiled for a GPU, and the rates of this machine that `fathom doctor --calibrate`
+        measured; by default the program's, $XDG_CACHE_HOME/fathom or ~/.cache/fathom."""
         self._handle, self._closed, self._pid = None, None, os.getpid()
         if not (trace is None or isinstance(trace, Trace)):
             _refuse(f"trace is {_shown(trace)}", "USAGE", "Context(trace=fathom.Trace())")
@@ -768,6 +779,7 @@ class Context:
         opt.scratch_dir = _path(scratch) if scratch else None
         if scratch and not os.path.isdir(scratch):
             _refuse(f"{os.fspath(scratch)!r}, for what is spilled, is no folder", "SCRATCH", "make it first")
+        opt.cache_dir = _path(cache) if cache else _program_cache()
         opt.trace = trace._p if trace else None
         if log:
             self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
@@ -1733,7 +1745,7 @@ class Value:
 
     def sum(self, axes: Optional[Axes] = None) -> Value:
         """Sum over `axes`, over all where none are given. Of bool and integers i64; f16, bf16 and f32 are
-        added up in f64."""
+        added up in f64 along an axis, and rounded before the next one: merge them to add up at once."""
         return _reduce("sum", self, axes)
 
     def prod(self, axes: Optional[Axes] = None) -> Value:

@@ -48,12 +48,14 @@ class Error(Exception):
 class Context:
     """Memory budget, workers and device; shared by graphs."""
     trace: Optional[Trace]
-    def __init__(self, memory: Size = None, threads: int = 0, device: Optional[str] = None, scratch: Optional[Path] = None, trace: Optional[Trace] = None, log: Optional[Callable[[str, str], Any]] = None, log_level: str = 'info', device_memory: Size = None, plain_products: bool = False) -> None:
+    def __init__(self, memory: Size = None, threads: int = 0, device: Optional[str] = None, scratch: Optional[Path] = None, trace: Optional[Trace] = None, log: Optional[Callable[[str, str], Any]] = None, log_level: str = 'info', device_memory: Size = None, plain_products: bool = False, cache: Optional[Path] = None) -> None:
         """memory="8G" is for everything: data, and what libraries may take (default: 90 % of what is
         free); threads, 0: one per core; device "cpu", "cuda", "cuda:1" or "auto", and
         device_memory="8G" the budget there; scratch is a folder for what is spilled. `trace` is a
         Trace; log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug". With
-        plain_products a GPU makes products of f32 without its matrix units."""
+        plain_products a GPU makes products of f32 without its matrix units. In the folder `cache` are
+        kernels compiled for a GPU, and the rates of this machine that `fathom doctor --calibrate`
+        measured; by default the program's, $XDG_CACHE_HOME/fathom or ~/.cache/fathom."""
         ...
     @property
     def device(self) -> str:
@@ -186,7 +188,7 @@ class Value:
     def __bool__(self) -> bool: ...
     def sum(self, axes: Optional[Axes] = None) -> Value:
         """Sum over `axes`, over all where none are given. Of bool and integers i64; f16, bf16 and f32 are
-        added up in f64.
+        added up in f64 along an axis, and rounded before the next one: merge them to add up at once.
 
         dtypes: all; gradient: yes"""
         ...

@@ -52,7 +52,7 @@ typedef struct fth_options {
     const struct fth_backend *backend; /* a backend linked into the program; NULL: load one */
     const char *scratch_dir;           /* directory for spilled values; NULL: never spill */
     fth_trace *trace;                  /* timeline, owned by the caller; NULL: none */
-    const char *cache_dir;             /* of compiled device kernels; NULL: they are not cached */
+    const char *cache_dir;     /* of compiled device kernels and measured rates; NULL: none */
     const char *no_gpu;        /* if set, the reason "auto" must not pick a GPU; NULL: it may */
     bool trace_kernels;        /* also trace each kernel and copy, if the profiler is available */
     fth_progress_fn *progress; /* for runs that set none; NULL: none */
@@ -103,7 +103,7 @@ FTH_API FTH_MUST_USE fth_status fth_context_loop(fth_context *ctx, const char *n
                                                  void *arg, fth_err *err);
 /* Directory for spilled values; NULL: none. Valid as long as the context. */
 FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
-/* Directory for compiled kernels; NULL: none. Valid as long as the context. */
+/* Directory for compiled kernels and measured rates; NULL: none. Valid as long as the context. */
 FTH_API const char *fth_context_cache_dir(const fth_context *ctx);
 /* The context's log, never NULL; silent if none was given. Valid as long as the context. */
 FTH_API const fth_log *fth_context_log(const fth_context *ctx);

@@ -116,6 +116,8 @@ FTH_API fth_val fth_index_(fth_graph *g, fth_site site, const char *axis);
 #define fth_index(g, axis) fth_index_((g), FTH_HERE, (axis))
 
 /* ---- reductions: over any of the value's axes, one at a time, innermost first ---------------- */
+/* Sums and products along an axis are kept in f64 and rounded once; those of several axes are
+ * rounded after each. */
 typedef enum fth_red {
     FTH_RED_SUM,  /* bool and integers give i64; f16, bf16, f32 accumulate in f64 */
     FTH_RED_PROD, /* likewise */

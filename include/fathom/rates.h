@@ -25,9 +25,9 @@ FTH_API bool fth_context_get_rate(const fth_context *ctx, int i, fth_rate *out);
 /* Where they come from: "built in, of ..." with the reason, or "measured on this CPU, ...". Valid
  * as long as the context. */
 FTH_API const char *fth_context_rates(const fth_context *ctx);
-/* Measure the CPU with all workers, or the context's device, in about half a minute, and write it
- * to the cache directory, where the rest stays; later contexts on a CPU of this model, and a
- * device of this name, use it. FTH_E_USAGE without such a directory. */
+/* Measure the CPU with all workers, or the context's device, in ten seconds or so, and write it to
+ * the cache directory, where the rest stays; later contexts on a CPU of this model, and a device of
+ * this name, use it. FTH_E_USAGE without such a directory. */
 FTH_API FTH_MUST_USE fth_status fth_rates_measure(fth_context *ctx, fth_err *err);
 
 FTH_END_DECLS

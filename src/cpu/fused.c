@@ -257,6 +257,8 @@ void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
 {
     w->vm = vm;
     w->slots = scratch;
+    w->since = 0;
+    w->off = false;
     char *wide = scratch + (uint64_t)vm->n_slots_given * vm->slot_bytes;
     for (int i = 0; i < 3; i++)
         w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);

@@ -111,6 +111,8 @@ typedef struct fth__worker {
     char *values;  /* and what it came to */
     void *at[FTH__VM_REGS];
     fth__cell cell[FTH__VM_REGS];
+    int64_t since; /* elements of a tail since it was asked whether to go on */
+    bool off;      /* the run does not */
 } fth__worker;
 
 /* Offsets in elements of the present place, per array. */

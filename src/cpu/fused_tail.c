@@ -202,14 +202,16 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
                         at + fth__min_i64((b + 1) * tail->block, n));
 }
 
-/* A long reduction by one thread checks for cancellation every 65,536 elements or so, beside which
- * the check costs nothing. */
-static bool is_cancelled(const fth__vm *vm, int64_t elements, int64_t *since)
+/* A reduction by one thread checks for cancellation every 65,536 elements or so, beside which the
+ * check costs nothing, wherever it is in its loops; once it is cancelled it leaves all of them. */
+static bool is_cancelled(fth__worker *w, int64_t elements)
 {
     enum { OFTEN = 1 << 16 };
-    if ((*since += elements) < OFTEN) return false;
-    *since = 0;
-    return fth_team_cancelled(vm->call->team);
+    w->since += elements;
+    if (w->off || w->since < OFTEN) return w->off;
+    w->since = 0;
+    w->off = fth_team_cancelled(w->vm->call->team);
+    return w->off;
 }
 
 static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
@@ -220,8 +222,7 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     fth__totals t;
     fth__totals_open(w, &t, spot, vm->row_dim, rows);
     fth__spot place;
-    int64_t since = 0;
-    for (int64_t c = 0; c < n && !is_cancelled(vm, rows * vm->cols, &since); c += vm->cols) {
+    for (int64_t c = 0; c < n && !is_cancelled(w, rows * vm->cols); c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
         const char *v = fth__tail_block(w, &place, rows, cols);
@@ -243,11 +244,11 @@ static void along(fth__worker *w)
     int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, spot;
     do {
-        for (int64_t r = 0; r < n_rows; r += vm->rows) {
+        for (int64_t r = 0; r < n_rows && !w->off; r += vm->rows) {
             fth__spot_move(vm, &outer, vm->row_dim, r, &spot);
             along_rows(w, &spot, fth__min_i64(vm->rows, n_rows - r));
         }
-    } while (fth__spot_next(vm, skip, index, &outer));
+    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
 }
 
 /* ---- across --------------------------------------------------------------------------- */
@@ -291,15 +292,15 @@ static void across(fth__worker *w)
     const int64_t n = vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
     const int i = fth__tail_operand(vm);
     const int64_t most = i < 0 ? vm->rows : fth__max_i64(vm->rows, AT_ONCE / vm->cols);
-    int64_t index[FTH_MAX_AXES + 1] = {0}, since = 0;
+    int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, column, spot;
     do {
-        for (int64_t c = 0; c < n_cols; c += vm->cols) {
+        for (int64_t c = 0; c < n_cols && !w->off; c += vm->cols) {
             const int64_t cols = fth__min_i64(vm->cols, n_cols - c);
             fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
             fth__totals_open(w, &t, &column, vm->col_dim, cols);
-            for (int64_t r = 0; r < n && !is_cancelled(vm, most * cols, &since); r += most) {
+            for (int64_t r = 0; r < n && !is_cancelled(w, most * cols); r += most) {
                 const int64_t rows = fth__min_i64(most, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
                 const char *v =
@@ -309,7 +310,7 @@ static void across(fth__worker *w)
             }
             fth__totals_close(w, &t);
         }
-    } while (fth__spot_next(vm, skip, index, &outer));
+    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
 }
 
 /* ---- extremes of an operand --------------------------------------------------------------- */
@@ -365,8 +366,9 @@ static void extremes_along(fth__worker *w, const fth__spot *spot, int64_t rows, 
 
 /* In the output itself: what is found is an element, and the output holds what earlier pieces left.
  */
-static void extremes_across(const fth__vm *vm, const fth__spot *spot, int64_t cols, int i)
+static void extremes_across(fth__worker *w, const fth__spot *spot, int64_t cols, int i)
 {
+    const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const int64_t n = vm->extent[vm->row_dim], size = fth_dtype_size(tail->from),
                   row = vm->stride[i][vm->row_dim];
@@ -374,12 +376,12 @@ static void extremes_across(const fth__vm *vm, const fth__spot *spot, int64_t co
     char *out = (char *)vm->call->out[0].data + spot->at[FTH_PROGRAM_INPUTS] * size;
     fth__extremes_fn *column =
         FTH_ISA_BEST(fth__extreme_loops)->column[tail->red == FTH_RED_MAX][tail->from];
-    int64_t r = 0, since = 0;
+    int64_t r = 0;
     if (vm->call->first) { /* nothing is there yet, and infer refuses an axis without elements */
         memcpy(out, v, (size_t)(cols * size));
         r = 1;
     }
-    for (; r < n && !is_cancelled(vm, EXTREME_ROWS * cols, &since); r += EXTREME_ROWS)
+    for (; r < n && !is_cancelled(w, EXTREME_ROWS * cols); r += EXTREME_ROWS)
         column(fth__min_i64(EXTREME_ROWS, n - r), cols, row, v + r * row * size, out);
     fth__vec_one_nan(vm->vec, tail->to, cols, out);
 }
@@ -392,17 +394,18 @@ static void extremes(fth__worker *w, int i)
     const int64_t all = dim < 0 ? 1 : vm->extent[dim], most = along ? vm->rows : EXTREME_COLS;
     unsigned skip = 1u << vm->tail_at;
     if (dim >= 0) skip |= 1u << dim;
-    int64_t index[FTH_MAX_AXES + 1] = {0}, since = 0;
+    const int64_t line = along ? most * vm->extent[vm->tail_at] : 0; /* the other asks itself */
+    int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, spot;
     do {
-        for (int64_t k = 0; k < all && !is_cancelled(vm, most * vm->cols, &since); k += most) {
+        for (int64_t k = 0; k < all && !is_cancelled(w, line); k += most) {
             fth__spot_move(vm, &outer, dim, k, &spot);
             if (along)
                 extremes_along(w, &spot, fth__min_i64(most, all - k), i);
             else
-                extremes_across(vm, &spot, fth__min_i64(most, all - k), i);
+                extremes_across(w, &spot, fth__min_i64(most, all - k), i);
         }
-    } while (fth__spot_next(vm, skip, index, &outer));
+    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
 }
 
 void fth__vm_tail(const fth__vm *vm)

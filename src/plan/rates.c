@@ -6,8 +6,10 @@
 #include "mem/disk.h"
 #include "mem/heap.h"
 
+#include <errno.h>
 #include <fathom/isa.h>
 #include <fathom/json.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,8 +84,9 @@ static void take_file(fth__rates *r, const fth_context *ctx, const fth_json_valu
         fth__text_add(why, "it was measured with instruction set level %d", isa);
     const fth_json_value *rates = fth_json_get(v, "rates");
     for (int i = 0; i < FTH__RATE_COUNT; i++) {
-        of[i] = fth_json_get_real(rates, row[i].name, row[i].value);
-        if (why->wanted == 0 && !is_rate(of[i])) fth__text_add(why, "%s is no rate", row[i].name);
+        of[i] = fth_json_get_real(rates, row[i].name, NAN);
+        if (why->wanted == 0 && !is_rate(of[i]))
+            fth__text_add(why, "its %s is missing or no rate", row[i].name);
     }
     if (why->wanted > 0) return;
     memcpy(r->of, of, sizeof of);
@@ -157,15 +160,30 @@ void fth__rates_make_folder(const fth_context *ctx)
     if (file_of(ctx, path, sizeof path)) make_folders(ctx->mem, path);
 }
 
+static fth_status no_folder(fth_err *err)
+{
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_USAGE, "there is no cache directory for measured rates");
+    fth_err_hint(err, "set fth_options.cache_dir");
+    return s;
+}
+
+fth_status fth__rates_check_folder(const fth_context *ctx, fth_err *err)
+{
+    char path[PATH_TEXT];
+    if (!file_of(ctx, path, sizeof path)) return no_folder(err);
+    fth__rates_make_folder(ctx);
+    if (access(ctx->cache_dir, W_OK | X_OK) == 0) return FTH_OK;
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: no file can be made there: %s",
+                                  ctx->cache_dir, strerror(errno));
+    fth_err_hint(err, "measured rates are kept in that folder; XDG_CACHE_HOME names another");
+    return s;
+}
+
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err)
 {
     char path[PATH_TEXT], cpu[CPU_TEXT], device[sizeof ctx->rates->device];
-    if (!file_of(ctx, path, sizeof path)) {
-        const fth_status s =
-            FTH_FAIL(err, FTH_E_USAGE, "there is no cache directory for measured rates");
-        fth_err_hint(err, "set fth_options.cache_dir");
-        return s;
-    }
+    if (!file_of(ctx, path, sizeof path)) return no_folder(err);
     fth__rates_make_folder(ctx);
     name_cpu(cpu, sizeof cpu);
     fth_json_writer w;

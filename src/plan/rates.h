@@ -25,6 +25,8 @@ fth_status fth__rates_create(fth__rates **out, const fth_context *ctx, fth_err *
 void fth__rates_built_in(double value[FTH__RATE_COUNT]);
 /* The folder of the file, which a file of its own is measured in. */
 void fth__rates_make_folder(const fth_context *ctx);
+/* The file can be written there: said before anything is measured. */
+fth_status fth__rates_check_folder(const fth_context *ctx, fth_err *err);
 /* Write values measured on this CPU where fth__rates_create finds them. */
 fth_status fth__rates_save(const fth_context *ctx, const double *value, int threads, fth_err *err);
 /* The context has a device of its own. */

@@ -706,6 +706,7 @@ fth_status fth_rates_measure(fth_context *ctx, fth_err *err)
     double before[FTH__RATE_COUNT];
     bench b = {.ctx = ctx, .err = err ? err : &own};
     FTH_TRY(fth__object_check(&ctx->object, "this measures", b.err));
+    FTH_TRY(fth__rates_check_folder(ctx, b.err));
     b.rate = ctx->rates->of;
     memcpy(before, b.rate, sizeof before);
     fth_status s =

@@ -65,6 +65,22 @@ static void run_piece(void *arg, int64_t i, int worker)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* An index outside its axis that a piece found need not be the first in memory. One worker finds
+ * the one that is named whatever the number of workers; what it writes is lost with the run. */
+static void name_first_index(pieces *w)
+{
+    const fth__unit *u = w->tiles.unit;
+    fth_call call = *w->call;
+    fth_err err = {0};
+    call.scratch = w->scratch;
+    call.team = w->r->alone;
+    call.threads = 1;
+    call.err = &err;
+    if (fth__unit_scratch(u, &call) > w->tiles.scratch_bytes * (uint64_t)w->r->p->threads) return;
+    const fth_status s = u->kernel ? u->kernel->run(&call) : u->node->op->run(&call);
+    if (s == FTH_E_INDEX_RANGE) w->err = err;
+}
+
 static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_call *call,
                              char *scratch)
 {
@@ -85,6 +101,7 @@ static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_cal
     fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
     pthread_mutex_destroy(&w.lock);
     if (r->cancelled) return fth__run_cancelled(r);
+    if (w.status == FTH_E_INDEX_RANGE) name_first_index(&w);
     if (w.status != FTH_OK) *r->err = w.err;
     return w.status;
 }

@@ -6,6 +6,7 @@
 #include "testing/engine/host_device.h"
 #include "testing/engine/op_harness.h"
 
+#include "base/clock.h"
 #include "plan/plan.h"
 #include "plan/rates.h"
 
@@ -222,6 +223,16 @@ TEST(kernels_along_lines_are_told_apart)
 
 /* ---- the file of measured rates ---- */
 
+static void read_rates(const char *folder, char *text, size_t bytes)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    FILE *f = fopen(path, "r");
+    IS_TRUE(f != NULL);
+    text[fread(text, 1, bytes - 1, f)] = '\0';
+    fclose(f);
+}
+
 static void write_rates(const char *folder, const char *text)
 {
     char path[600];
@@ -263,10 +274,15 @@ TEST(measured_rates_are_found_again_and_only_on_their_cpu)
     IS_TRUE(rate_named(ctx, "exp_f32") == value[FTH__RATE_EXP_F32]);
     IS_TRUE(predicted(ctx, functions, 2048, 512, NULL).seconds > 8.0 * before);
     context_free(ctx);
-    /* nothing of these is taken, and planning goes on */
-    static const char *const bad[] = {"{\"cpu\": \"Another\", \"rates\": {\"exp_f32\": 1}}", "{",
-                                      "", "[1]"};
-    for (int i = 0; i < 4; i++) {
+    /* nothing of these is taken, and planning goes on: the third has the name of another rate */
+    static char whole[1 << 14];
+    read_rates(path, whole, sizeof whole);
+    char *const name = strstr(whole, "\"exp_f32\"");
+    IS_TRUE(name != NULL);
+    name[1] = 'E';
+    const char *const bad[] = {"{\"cpu\": \"Another\", \"rates\": {\"exp_f32\": 1}}", "{", whole,
+                               "", "[1]"};
+    for (int i = 0; i < 5; i++) {
         write_rates(path, bad[i]);
         ctx = context(1, path);
         HAS(fth_context_rates(ctx), "built in, because");
@@ -300,7 +316,7 @@ TEST(rates_of_a_device_are_measured_beside_those_of_the_processors)
     static const char *const rows[] = {"gpu_memory",      "gpu_ops",          "gpu_product",
                                        "gpu_product_f64", "gpu_product_half", "gpu_copy",
                                        "gpu_run",         "gpu_step"};
-    char folder[] = "/tmp/fathom-rates-XXXXXX", command[64], text[4096], path[64];
+    char folder[] = "/tmp/fathom-rates-XXXXXX", command[64], text[4096];
     double built_in[8];
     fth_err err = {0};
     IS_TRUE(mkdtemp(folder) != NULL);
@@ -325,11 +341,7 @@ TEST(rates_of_a_device_are_measured_beside_those_of_the_processors)
     context_free(ctx);
 
     /* measured on another device: those rows are the built-in ones */
-    snprintf(path, sizeof path, "%s/rates.json", folder);
-    FILE *f = fopen(path, "r");
-    IS_TRUE(f != NULL);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
+    read_rates(folder, text, sizeof text);
     char *name = strstr(text, "\"device\": \"");
     IS_TRUE(name != NULL);
     name[strlen("\"device\": \"")] ^= 1;
@@ -362,6 +374,17 @@ TEST(a_device_has_models_of_its_own)
     IS_TRUE(SECONDS(image_transformed, 8192, 8192) - SECONDS(transformed, 8192, 8192) > 1e-4);
     /* columns of a factor wait for each other, where a product has none */
     IS_TRUE(SECONDS(factored, 64, 3000) > 0.9e-3 && SECONDS(factored, 64, 3000) < 3e-3);
+    context_free(ctx);
+}
+
+TEST(a_cache_directory_that_cannot_be_is_said_before_measuring)
+{
+    fth_err err = {0};
+    fth_context *ctx = context(1, "/dev/null/here");
+    const double start = fth__clock_seconds();
+    IS(fth_rates_measure(ctx, &err), FTH_E_FILE_WRITE);
+    IS_TRUE(fth__clock_seconds() - start < 0.5);
+    HAS(err.text, "/dev/null/here");
     context_free(ctx);
 }
 
