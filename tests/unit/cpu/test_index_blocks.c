@@ -112,6 +112,7 @@ TEST(the_bits_of_the_operations)
         {"row=30 i=7 a=300", "a row", "i a", NULL},
         {"row=30 i=7 a=40 c=3", "a row c", "i a", NULL},
         {"row=30 a=300", "a row", "a", NULL},
+        {"row=30 a=300 c=5", "row a c", "a", NULL},
         {"row=30 a=3 c=4", "row a c", "", NULL},
         {"row=600000 i=700", "row", "i", NULL}, /* beyond a core's cache */
         {"row=9 i=1", "i", "i", "i"},
@@ -123,12 +124,15 @@ TEST(the_bits_of_the_operations)
         {"row=7 i=300 c=3", "c i", "c i", "i"},
         {"row=7 i=300 c=3", "i c", "c i", "i"},
         {"row=7 i=20 j=30", "i j", "i j", "i j"},
+        {"row=7 i=20 j=30 c=3", "i j c", "i j", "i j"},
         {"row=7 i=20 j=30", "i j", "i j", "j i"},
         {"row=7 i=20 j=30 c=2", "i c j", "j i", "j i"},
         {"row=7 i=20 a=30 c=3", "i a c", "i a", "i"},
         {"row=7 i=20 a=300 c=3", "i a c", "a i", "i"},
         {"row=7 i=20 a=1 c=1", "a i c", "a i", "i"},
         {"row=7 i=1 c=300", "i c", "c i", "i"},
+        {"row=7 i=40 c=0", "i c", "i", "i"},
+        {"row=7 i=0 c=3", "i c", "i", "i"},
     };
     t_random r = t_random_make(1);
     for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
@@ -137,6 +141,55 @@ TEST(the_bits_of_the_operations)
     for (int t = 0; t < 3; t++)
         for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
             same_bits(&shapes[k], FTH_F64, indices[t], &r);
+}
+
+/* Tables beyond the caches: rows that lie apart, indices that do, and each of its own column. */
+TEST(far_tables_with_other_steps)
+{
+    static const shape shapes[] = {
+        {"row=300000 i=300 c=4", "row c", "i", NULL}, /* cut along c */
+        {"row=1100000 i=300 a=2", "a row", "i a", NULL},
+        {"row=5000 i=300", "row i", "i", NULL},
+    };
+    t_random r = t_random_make(3);
+    for (int k = 0; k < 3; k++)
+        for (int t = 0; t < 3; t++) same_bits(&shapes[k], FTH_F32, indices[t], &r);
+}
+
+/* Rows of one side lie in one piece, and those of the other do not. */
+static void apart_on_one_side(bool out)
+{
+    enum { ROWS = 30, N = 40, C = 3, D = 2, GAP = 3 };
+    static const shape s = {"row=30 i=40 c=3 d=2", "row c d", "i", NULL};
+    static float padded[N * C * (D + GAP)];
+    fth_call call = {.threads = 1, .first = true, .last = true};
+    t_random r = t_random_make(4);
+    trial t;
+    trial_open(&t, &s, FTH_F32, FTH_I64, &r);
+    OKE(oc_run(&t.c), &t.c.err);
+    float *want = malloc(sizeof(float) * N * C * D);
+    memcpy(want, t.c.out[0], sizeof(float) * N * C * D);
+    call.node = t.c.node;
+    call.in[0] = (fth_tile){.data = t.c.in[0], .extent = {ROWS, C, D}, .stride = {C * D, D, 1}};
+    call.in[1] = (fth_tile){.data = t.c.in[1], .extent = {N}, .stride = {1}};
+    call.out[0] = (fth_tile){.data = t.c.out[0], .extent = {N, C, D}, .stride = {C * D, D, 1}};
+    fth_tile *wide = out ? &call.out[0] : &call.in[0];
+    for (int64_t i = 0; !out && i < ROWS * C; i++)
+        memcpy(padded + i * (D + GAP), (float *)t.c.in[0] + i * D, sizeof(float) * D);
+    *wide = (fth_tile){
+        .data = padded, .extent = {out ? N : ROWS, C, D}, .stride = {C * (D + GAP), D + GAP, 1}};
+    OKE(oc_invoke(&t.c, &call), &t.c.err);
+    for (int64_t i = 0; i < N * C; i++)
+        SAME_BYTES(out ? padded + i * (D + GAP) : (float *)t.c.out[0] + i * D, want + i * D,
+                   sizeof(float) * D);
+    free(want);
+    trial_close(&t);
+}
+
+TEST(rows_in_one_piece_on_one_side_alone)
+{
+    apart_on_one_side(false);
+    apart_on_one_side(true);
 }
 
 /* Of two indices outside the first is told, wherever in a block it is. */
