@@ -172,8 +172,15 @@ TEST(around_multiples)
 TEST(far_among_near)
 {
     static const int64_t far[] = {
-        INT64_C(1) << 49, -(INT64_C(1) << 49) - 1, INT64_MAX,          INT64_MIN, INT64_C(1) << 53,
-        INT64_MIN + 1,    (INT64_C(1) << 49) - 1,  -(INT64_C(1) << 49)};
+        INT64_C(0x3cb8000000000001), /* no number, if its bits were added to those of one */
+        INT64_C(1) << 49,
+        -(INT64_C(1) << 49) - 1,
+        INT64_MAX,
+        INT64_MIN,
+        INT64_C(1) << 53,
+        INT64_MIN + 1,
+        (INT64_C(1) << 49) - 1,
+        -(INT64_C(1) << 49)};
     t_random r = t_random_make(2);
     int64_t x[MOST], y[MOST];
     for (int again = 0; again < 200; again++) {
@@ -183,9 +190,9 @@ TEST(far_among_near)
             x[k] = any(FTH_I64, &r, 49);
             y[k] = any(FTH_I64, &r, 49);
         }
-        (again % 2 ? x : y)[at] = far[again / 2 % 8];
+        (again % 2 ? x : y)[at] = far[again / 2 % 9];
         EACH_LEVEL(vec) try_block(vec, FTH_I64, x, y, n);
-        y[0] = far[again % 7];
+        y[0] = far[again % 8];
         EACH_LEVEL(vec) try_block(vec, FTH_I64, x, y, n);
     }
 }
