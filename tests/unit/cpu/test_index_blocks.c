@@ -314,3 +314,33 @@ TEST(one_row_per_column_inside_a_program)
     for (int i = 0; i < 2; i++) fth_tensor_release(t[i]);
     t_planned_close(ctx);
 }
+
+/* Rows from the last to the first, by indices that lie apart along the lines of the program. */
+TEST(flipped_rows_by_indices_apart)
+{
+    enum { ROWS = 50, I = 7, J = 600 };
+    static double x[ROWS], z[I * J], got[I * J];
+    static int64_t k[J * I];
+    fth_err err = {0};
+    fth_context *ctx = t_planned_open();
+    fth_tensor *t[3] = {NULL};
+    OK(fth_tensor_wrap(&t[0], fth_context_mem(ctx), "x", FTH_F64, 1, ((int64_t[]){ROWS}), x, &err));
+    OK(fth_tensor_wrap(&t[1], fth_context_mem(ctx), "k", FTH_I64, 2, ((int64_t[]){J, I}), k, &err));
+    OK(fth_tensor_wrap(&t[2], fth_context_mem(ctx), "z", FTH_F64, 2, ((int64_t[]){I, J}), z, &err));
+    for (int i = 0; i < ROWS; i++) x[i] = i;
+    for (int i = 0; i < I * J; i++) z[i] = 1000.0 * i, k[i] = (i * 3 + 1) % ROWS;
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "row", ROWS);
+    fth_axis(g, "i", I);
+    fth_axis(g, "j", J);
+    const fth_val v = fth_input(g, "x", FTH_F64, "row", fth_tensor_source(t[0])),
+                  index = fth_input(g, "k", FTH_I64, "j i", fth_tensor_source(t[1])),
+                  beside = fth_input(g, "z", FTH_F64, "i j", fth_tensor_source(t[2]));
+    t_planned(ctx, g, fth_add(beside, fth_gather(fth_flip(v, "row"), "row", index)), got);
+    for (int i = 0; i < I; i++)
+        for (int j = 0; j < J; j++)
+            EQ_F64(got[i * J + j], z[i * J + j] + (double)(ROWS - 1 - k[j * I + i]));
+    fth_graph_destroy(g);
+    for (int i = 0; i < 3; i++) fth_tensor_release(t[i]);
+    t_planned_close(ctx);
+}
