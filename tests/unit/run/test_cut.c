@@ -90,6 +90,83 @@ TEST(rows_of_what_asks_whether_to_go_on_stay_whole)
     EQ_I64(calls, 1);
 }
 
+typedef struct space {
+    fth_context *ctx;
+    fth_graph *g;
+    fth_tensor *t[3];
+    int n;
+} space;
+
+static fth_tensor *untouched(space *s, int n_axes, const int64_t *size)
+{
+    fth_err err = {0};
+    fth_tensor **t = &s->t[s->n++];
+    OKE(fth_tensor_create(t, fth_context_mem(s->ctx), "t", FTH_F32, n_axes, size, &err), &err);
+    return *t;
+}
+
+static void space_open(space *s)
+{
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.mem.budget_bytes = (uint64_t)4 << 30;
+    *s = (space){0};
+    OKE(fth_context_create(&s->ctx, &opt, &err), &err);
+    s->g = fth_graph_create(s->ctx);
+}
+
+static void run_and_close(space *s, fth_val v, fth_sink sink)
+{
+    const fth_kernel counting = {.op = "counts its calls", .run = count_run};
+    fth_err err = {0};
+    const fth_limits limits = {.sinks = &sink, .stream = ""};
+    fth_plan *p = fth_plan_make(s->g, &v, 1, &limits, &err);
+    if (!p) OKE(err.status, &err);
+    for (int64_t i = 0; i < p->n_units; i++) p->unit[i].kernel = &counting;
+    calls = 0;
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    fth_plan_destroy(p);
+    fth_graph_destroy(s->g);
+    for (int i = 0; i < s->n; i++) fth_tensor_release(s->t[i]);
+    OKE(fth_context_destroy(s->ctx, &err), &err);
+}
+
+/* An addition asks nothing, so its calls are cut, through the rows of an operand as well. */
+TEST(what_does_not_ask_is_cut_through_rows)
+{
+    enum { N = 1 << 13 };
+    const int64_t size[] = {N, N};
+    space s;
+    space_open(&s);
+    fth_axis(s.g, "i", N);
+    fth_axis(s.g, "j", N);
+    const fth_val x = fth_input(s.g, "x", FTH_F32, "i j",
+                                fth_tensor_source(untouched(&s, 2, size))),
+                  y = fth_input(s.g, "y", FTH_F32, "j i",
+                                fth_tensor_source(untouched(&s, 2, size)));
+    run_and_close(&s, fth_add(x, y), fth_tensor_sink(untouched(&s, 2, size)));
+    IS_TRUE(calls > 1);
+}
+
+/* Between tables, whose rows stay whole, what asks is cut too. */
+TEST(reductions_are_cut_between_tables)
+{
+    enum { TABLES = 64, ROWS = 1 << 16, COLUMNS = 16 };
+    const int64_t size[] = {TABLES, ROWS, COLUMNS}, found_size[] = {TABLES, COLUMNS};
+    space s;
+    space_open(&s);
+    fth_axis(s.g, "b", TABLES);
+    fth_axis(s.g, "i", ROWS);
+    fth_axis(s.g, "j", COLUMNS);
+    const fth_val x =
+        fth_input(s.g, "x", FTH_F32, "b i j", fth_tensor_source(untouched(&s, 3, size)));
+    run_and_close(&s, fth_rmax(x, "i"), fth_tensor_sink(untouched(&s, 2, found_size)));
+    IS_TRUE(calls > 1);
+    EQ_I64(narrowest, COLUMNS);
+}
+
 /* ---- reductions that ask ---- */
 
 typedef struct asker {
