@@ -156,6 +156,14 @@ static fth_val sine(fth_val x)
 {
     return fth_sin(x);
 }
+static fth_val sine_of_doubles(fth_val x)
+{
+    return fth_sin(fth_cast(x, FTH_F64));
+}
+static fth_val log_gamma(fth_val x)
+{
+    return fth_lgamma(x);
+}
 static fth_val power(fth_val x)
 {
     return fth_pow(x, fth_add(x, fth_const(x.graph, FTH_F32, 1.0)));
@@ -212,6 +220,8 @@ TEST(kernels_along_lines_are_told_apart)
     /* functions have rates of their own */
     IS_TRUE(SECONDS(quotient, 512, 512) > 1.2 * SECONDS(add, 512, 512));
     IS_TRUE(SECONDS(sine, 512, 512) > 2.0 * SECONDS(quotient, 512, 512));
+    IS_TRUE(SECONDS(sine_of_doubles, 512, 512) > 1.7 * SECONDS(sine, 512, 512));
+    IS_TRUE(SECONDS(log_gamma, 512, 512) > 3.0 * SECONDS(sine, 512, 512));
     IS_TRUE(SECONDS(power, 512, 512) > 3.0 * SECONDS(sine, 512, 512));
     IS_TRUE(SECONDS(five_neighbours, 1 << 16, 512) < 1.5 * SECONDS(two_neighbours, 1 << 16, 512));
     /* 509 is a prime number: its transform is a convolution of 1024 */
