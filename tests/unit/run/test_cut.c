@@ -278,7 +278,13 @@ TEST(reductions_stop_when_a_run_is_cancelled)
         const double all = (double)(some[k].rows * some[k].columns + some[k].results);
         LE_F64(found(some[k].make, some[k].rows, some[k].columns, some[k].agreed), 0.5 * all);
     }
-    EQ_F64(found(largest, 2, 1 << 21, 0), 0.0);
+    /* of few rows, or short ones, too: what lies behind the loop that asks is left as well */
+    enum { MOST = 1 << 18 };
+    LE_F64(found(computed, 2, 1 << 21, 0), MOST);
+    LE_F64(found(computed, 100, 1 << 16, 0), MOST);
+    LE_F64(found(across, 100, 1 << 16, 0), MOST);
+    LE_F64(found(along, 1 << 16, 1 << 6, 0), MOST);
+    LE_F64(found(largest, 2, 1 << 21, 0), 1 << 14);
     EQ_F64(found(largest, 1 << 18, 16, 1), 16.0); /* the last row has the largest ones */
     LE_F64(found(largest_along, 1 << 14, 1 << 8, 0), 1 << 14);
 }
