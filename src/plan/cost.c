@@ -135,7 +135,9 @@ static double move_seconds(const fth__rates *r, double bytes, double dist, int w
                            double strides)
 {
     const double near = fth__near_share(r, dist),
-                 at_once = fmin(workers, r->of[FTH__RATE_MEMORY_ALL] / r->of[FTH__RATE_MEMORY]),
+                 all = out ? r->of[FTH__RATE_MEMORY_ALL] / r->of[FTH__RATE_MEMORY]
+                           : r->of[FTH__RATE_READ_ALL] / r->of[FTH__RATE_READ],
+                 at_once = fmin(workers, all),
                  far = byte_seconds(r, FTH__RATE_READ, FTH__RATE_MEMORY, out) / fmax(1.0, at_once);
     return near * near_seconds(r, bytes, workers, out) + (1.0 - near) * strides * bytes * far;
 }

@@ -84,7 +84,7 @@ static void take_file(fth__rates *r, const fth_context *ctx, const fth_json_valu
         fth__text_add(why, "it was measured with instruction set level %d", isa);
     const fth_json_value *rates = fth_json_get(v, "rates");
     for (int i = 0; i < FTH__RATE_COUNT; i++) {
-        of[i] = fth_json_get_real(rates, row[i].name, NAN);
+        of[i] = fth_json_get_real(rates, row[i].name, (double)NAN);
         if (why->wanted == 0 && !is_rate(of[i]))
             fth__text_add(why, "its %s is missing or no rate", row[i].name);
     }

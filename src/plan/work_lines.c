@@ -117,6 +117,12 @@ static double radix_units(const lines *l, bool places)
             (l->size <= 2.0 ? TABLE / 8.0 : TABLE));
 }
 
+/* Elements of a line that push each other out of a cache come from afar one by one. */
+static double conflicts(const fth__plan_work *w, const lines *l, double each)
+{
+    return l->conflict ? moving(w, each * l->n * l->count) : 0.0;
+}
+
 static double sort_seconds(const fth__plan_work *w)
 {
     const lines l = along(w);
@@ -126,7 +132,7 @@ static double sort_seconds(const fth__plan_work *w)
         const double base = places ? 9.4 + 1.5 * l.size : 0.09 * l.size * l.size;
         return network_seconds(w, &l, base, places ? key_with_place(&l) : l.size,
                                places && l.size > 4.0) +
-               loop(w, l.conflict ? (places ? 10.0 : 0.5) * l.n * l.count : 0.0);
+               conflicts(w, &l, places ? 42.0 : 2.1);
     }
     /* lines across memory are brought beside each other and taken back */
     return fth__rate_seconds(w->r, places ? FTH__RATE_RADIX_PLACES : FTH__RATE_RADIX,
@@ -159,7 +165,8 @@ static double ranked_seconds(const fth__plan_work *w)
     const bool places = w->wanted >> attr->n != 0;
     if (in_groups(&l, FTH__SORT_FEW))
         return network_seconds(w, &l, 2.2 + 0.45 * l.size, places ? key_with_place(&l) : l.size,
-                               places && l.size > 4.0);
+                               places && l.size > 4.0) +
+               conflicts(w, &l, 2.1);
     const double each = l.n > LONG && l.size == 4.0 ? 0.34 : 0.5 + 0.035 * l.size;
     return selecting(w, l.count * (each * l.n + OF_A_LINE)) +
            moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
@@ -221,7 +228,7 @@ static double scan_seconds(const fth__plan_work *w)
         return fth__rate_seconds(w->r, FTH__RATE_REDUCE,
                                  l.count * l.n * (0.13 * l.size + (l.conflict ? 1.8 : 0.0)));
     if (fth__has_scan_kernel(attr)) /* sums of f32 are kept in f64 */
-        return scanning(w, l.count * l.n * (narrow ? 0.55 : real ? 0.35 : 0.12));
+        return scanning(w, l.count * l.n * (narrow ? 0.55 : real ? 0.35 : 0.1));
     const double each = l.across ? 1.1 + (l.conflict ? l.n > WAYS ? 6.7 : 3.0 : 0.0)
                         : sums   ? 0.65
                                  : 0.95;
@@ -242,7 +249,8 @@ static double collect_extreme_seconds(const fth__plan_work *w)
     const double results = fth__tile_elements(d, t);
     /* rows of columns that are neighbours are found by vectors */
     const bool across = lines_of(w->call, dim).across;
-    return loop(w, 0.06 * w->flops + (across ? 1.4 : 2.6) * results);
+    const double each = fth_dtype_is_real(w->call->node->in[0].dtype) ? 0.08 : 0.06;
+    return loop(w, each * w->flops + (across ? 1.4 : 2.6) * results);
 }
 
 static double collect_seconds(const fth__plan_work *w)
@@ -288,7 +296,7 @@ static double scatter(const fth__plan_work *w, double row, double each, double l
                  bytes =
                      fth__tile_elements(out, &call->out[0]) * (double)fth_dtype_size(out->dtype);
     const bool far = bytes > w->r->of[FTH__RATE_CORE_CACHE] * 1048576.0;
-    return by_places(w, each * elements + (row + (far ? late : 0.0)) * rows);
+    return loop(w, each * elements) + by_places(w, (row + (far ? late : 0.0)) * rows);
 }
 static double scatter_add_seconds(const fth__plan_work *w)
 {

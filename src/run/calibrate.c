@@ -412,6 +412,7 @@ static const measure measures[] = {
      {columns, 1, 256, 1024, FTH_F32, 1}},
     {FTH__RATE_CACHED_EACH, {light, 1, 1024, 1024, FTH_F32, 0}, {light, 1, 256, 256, FTH_F32, 0}},
     {FTH__RATE_READ, {columns, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
+    {FTH__RATE_READ_ALL, {columns, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},
     {FTH__RATE_PARTS, {columns, 1, FAR_ROWS / 8, 8192, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY, {light, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY_ALL, {light, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},
