@@ -73,54 +73,25 @@ static fth_val light(fth_val x, int n)
     return v;
 }
 
-static fth_val exponential(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_exp(fth_sub(number(x, 0.5 + 0.01 * i), v));
-    return v;
-}
-
-static fth_val divided(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_div(number(x, 0.5 + 0.01 * i), v);
-    return v;
-}
-
-static fth_val rooted(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_sqrt(fth_add(v, number(x, 0.5 + 0.01 * i)));
-    return v;
-}
-
-static fth_val logarithm(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_log(fth_add(fth_abs(v), number(x, 0.5 + 0.01 * i)));
-    return v;
-}
-
-static fth_val sine(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_sin(fth_add(v, number(x, 0.5 + 0.01 * i)));
-    return v;
-}
-
-static fth_val tangent(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_tanh(fth_add(v, number(x, 0.5 + 0.01 * i)));
-    return v;
-}
-
-static fth_val gamma_function(fth_val x, int n)
-{
-    fth_val v = x;
-    for (int i = 0; i < n; i++) v = fth_lgamma(fth_add(fth_abs(v), number(x, 1.5 + 0.01 * i)));
-    return v;
-}
+/* Of functions that are defined from a half on. */
+#define CHAIN(name, step)                                                                          \
+    static fth_val name(fth_val x, int n)                                                          \
+    {                                                                                              \
+        fth_val v = x;                                                                             \
+        for (int i = 0; i < n; i++) {                                                              \
+            const fth_val more = number(x, 0.5 + 0.01 * i);                                        \
+            v = step;                                                                              \
+        }                                                                                          \
+        return v;                                                                                  \
+    }
+CHAIN(exponential, fth_exp(fth_sub(more, v)))
+CHAIN(divided, fth_div(more, v))
+CHAIN(rooted, fth_sqrt(fth_add(v, more)))
+CHAIN(logarithm, fth_log(fth_add(v, more)))
+CHAIN(sine, fth_sin(fth_add(v, more)))
+CHAIN(tangent, fth_tanh(fth_add(v, more)))
+CHAIN(gamma_function, fth_lgamma(fth_add(v, more)))
+#undef CHAIN
 
 static fth_val sum(fth_val x, int n)
 {
