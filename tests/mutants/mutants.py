@@ -302,8 +302,6 @@ MUTANTS = [
      "w->off = fth_team_cancelled(w->vm->call->team);", "w->off = false;", "unit/test_cut"),
     ("elements_since_a_question_forgotten", "src/cpu/fused_tail.c",
      "w->since += elements;", "w->since = elements;", "unit/test_cut"),
-    ("columns_behind_a_cancelled_one", "src/cpu/fused_tail.c",
-     "c < n_cols && !w->off; c += vm->cols", "c < n_cols; c += vm->cols", "unit/test_cut"),
     ("sums_of_rows_never_ask", "src/cpu/fused_tail.c",
      "for (int64_t c = 0; c < n && !is_cancelled(w, rows * vm->cols); c += vm->cols)",
      "for (int64_t c = 0; c < n; c += vm->cols)", "unit/test_cut"),
