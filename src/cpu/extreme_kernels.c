@@ -11,15 +11,16 @@
 #include <math.h>
 
 enum {
-    PIECE = 1 << 14, /* bytes compared with the extreme so far before a jump: read again, they are
-                        in the first cache */
-    STEP = 256,      /* elements looked at for the extreme before a jump */
-    BRIEF = 32,      /* elements that one loop with positions is done with sooner */
-    SHORT = 2048,    /* bytes of a line, and more up to */
-    LONG = 1 << 17,  /* this many, that one reading with positions is done with sooner */
-    AHEAD = 2048,    /* bytes that are fetched before they are looked at */
-    COLS = 4096,     /* bytes of columns whose extremes are held together, in the first cache */
-    ROWS = 4         /* rows joined between a load and a store of the extremes */
+    PIECE = 1 << 14,  /* bytes compared with the extreme so far before a jump: read again, they are
+                         in the first cache */
+    STEP = 256,       /* elements looked at for the extreme before a jump */
+    BRIEF = 32,       /* elements that one loop with positions is done with sooner */
+    REALS_FROM = 256, /* bytes of a line, and more up to */
+    INTS_FROM = 640,  /* (their second look ends sooner, and asks for no NaN) */
+    LONG = 1 << 17,   /* this many, that one reading with positions is done with sooner */
+    AHEAD = 2048,     /* bytes that are fetched before they are looked at */
+    COLS = 4096,      /* bytes of columns whose extremes are held together, in the first cache */
+    ROWS = 4          /* rows joined between a load and a store of the extremes */
 };
 
 #define MORE(x, m) ((x) > (m))
@@ -249,8 +250,10 @@ typedef fth_f64v vec64;
         }                                                                                          \
         return !odd;                                                                               \
     }
-#define WIDE_ONCE(fn, T, n, v, at)                                                                 \
-    ((n) > SHORT / (int64_t)sizeof(T) && (n) <= LONG / (int64_t)sizeof(T) && once_##fn(n, v, at))
+#define ONCE_FROM(from, fn, T, n, v, at)                                                           \
+    ((n) > (from) / (int64_t)sizeof(T) && (n) <= LONG / (int64_t)sizeof(T) && once_##fn(n, v, at))
+#define REAL_ONCE(fn, T, n, v, at) ONCE_FROM(REALS_FROM, fn, T, n, v, at)
+#define INT_ONCE(fn, T, n, v, at) ONCE_FROM(INTS_FROM, fn, T, n, v, at)
 #define NARROW_ONCE(fn, T, n, v, at) false
 
 /* W: as wide as T, for truths and positions of a vector. */
@@ -400,8 +403,8 @@ typedef fth_f64v vec64;
     BRIEF_LOOP(max_##name, T, int##BITS##_t, key_##name, MORE, IS_NAN)                             \
     REAL_ANY(min_##name, T, BITS, AT_LEAST)                                                        \
     REAL_ANY(max_##name, T, BITS, AT_MOST)                                                         \
-    LOOPS(min_##name, T, U, double, LESS, REAL_BETTER, IS_NAN, IS_ZERO, WIDE_ONCE)                 \
-    LOOPS(max_##name, T, U, double, MORE, REAL_BETTER, IS_NAN, IS_ZERO, WIDE_ONCE)
+    LOOPS(min_##name, T, U, double, LESS, REAL_BETTER, IS_NAN, IS_ZERO, REAL_ONCE)                 \
+    LOOPS(max_##name, T, U, double, MORE, REAL_BETTER, IS_NAN, IS_ZERO, REAL_ONCE)
 #define WIDE(name, T, BITS, LT, STILL, ODD)                                                        \
     SET(name, T, BITS)                                                                             \
     AT_ONCE(name, min_##name, T, BITS, LT, DOWN, LESS, STILL, ODD)                                 \
@@ -412,8 +415,8 @@ WIDE(f32, float, 32, fth_f32v_lt, STILL_REAL, IS_NAN)
 WIDE(f64, double, 64, fth_f64v_lt, STILL_REAL, IS_NAN)
 INTS(u8, uint8_t, uint8_t, NARROW_ONCE)
 INTS(u16, uint16_t, uint16_t, NARROW_ONCE)
-INTS(i32, int32_t, uint32_t, WIDE_ONCE)
-INTS(i64, int64_t, uint64_t, WIDE_ONCE)
+INTS(i32, int32_t, uint32_t, INT_ONCE)
+INTS(i64, int64_t, uint64_t, INT_ONCE)
 REALS(f32, float, uint32_t, 32)
 REALS(f64, double, uint64_t, 64)
 

@@ -112,8 +112,12 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
  * of 512 at a time a Zen 4 read 13 GB/s, with one 28, and from its caches it read both at 45. */
 enum { NARROW = 48 };
 /* Two, three and four rows are what coordinates have; the rest goes one column at a time, four side
- * by side, or one row at a time when columns are neighbours. */
-#define COLUMN(fn, T, W, GET, OP)                                                                  \
+ * by side, or one row at a time when columns are neighbours. Columns from ALONE rows on go one
+ * after the other: integers may be joined in any order, so a column is vectors, and memory is read
+ * as it lies (rows of 64 i32: 32 GB/s instead of 14). */
+enum { INTS_ALONE = 64 };
+#define REALS_ALONE INT64_MAX
+#define COLUMN(fn, T, W, GET, OP, ALONE)                                                           \
     static void few_##fn(const int64_t rows, int64_t cols, int64_t col_step, const T *v, W *acc)   \
     {                                                                                              \
         FTH__EACH                                                                                  \
@@ -165,7 +169,7 @@ enum { NARROW = 48 };
             return;                                                                                \
         }                                                                                          \
         int64_t c = 0;                                                                             \
-        for (; c + 4 <= cols; c += 4) {                                                            \
+        for (; c + 4 <= cols && rows < (ALONE); c += 4) {                                          \
             W a[4] = {acc[c], acc[c + 1], acc[c + 2], acc[c + 3]};                                 \
             for (int64_t r = 0; r < rows; r++)                                                     \
                 for (int k = 0; k < 4; k++) {                                                      \
@@ -269,10 +273,10 @@ static inline int has_nan_f64(const double *v, int64_t n)
 #define TRUTH(x) ((x) != 0)
 #define START_C(red) ((fth_c128){fth__identity_real(red), 0.0})
 #define REALS(name, T, GET)                                                                        \
-    COLUMN(sum_##name, T, double, GET, SUM_F)                                                      \
-    COLUMN(prod_##name, T, double, GET, PROD_F)                                                    \
-    COLUMN(min_##name, T, double, GET, MIN_F)                                                      \
-    COLUMN(max_##name, T, double, GET, MAX_F)                                                      \
+    COLUMN(sum_##name, T, double, GET, SUM_F, REALS_ALONE)                                         \
+    COLUMN(prod_##name, T, double, GET, PROD_F, REALS_ALONE)                                       \
+    COLUMN(min_##name, T, double, GET, MIN_F, REALS_ALONE)                                         \
+    COLUMN(max_##name, T, double, GET, MAX_F, REALS_ALONE)                                         \
     SMALL_BLOCKS(sum_##name, T, double, GET, SUM_F, fth__identity_real(FTH_RED_SUM), SUM_F, NEVER) \
     SMALL_BLOCKS(prod_##name, T, double, GET, PROD_F, fth__identity_real(FTH_RED_PROD), PROD_F,    \
                  NEVER)                                                                            \
@@ -281,18 +285,18 @@ static inline int has_nan_f64(const double *v, int64_t n)
     SMALL_BLOCKS(max_##name, T, double, GET, MAX_F, fth__identity_real(FTH_RED_MAX), QUICK_MAX,    \
                  has_nan_##name)
 #define INTS(name, T, GET)                                                                         \
-    COLUMN(sum_##name, T, int64_t, GET, SUM_I)                                                     \
-    COLUMN(prod_##name, T, int64_t, GET, PROD_I)                                                   \
-    COLUMN(min_##name, T, int64_t, GET, MIN_I)                                                     \
-    COLUMN(max_##name, T, int64_t, GET, MAX_I)
+    COLUMN(sum_##name, T, int64_t, GET, SUM_I, INTS_ALONE)                                         \
+    COLUMN(prod_##name, T, int64_t, GET, PROD_I, INTS_ALONE)                                       \
+    COLUMN(min_##name, T, int64_t, GET, MIN_I, INTS_ALONE)                                         \
+    COLUMN(max_##name, T, int64_t, GET, MAX_I, INTS_ALONE)
 #define COMPLEXES(name, T, GET)                                                                    \
-    COLUMN(sum_##name, T, fth_c128, GET, sum_c)                                                    \
-    COLUMN(prod_##name, T, fth_c128, GET, prod_c)                                                  \
+    COLUMN(sum_##name, T, fth_c128, GET, sum_c, REALS_ALONE)                                       \
+    COLUMN(prod_##name, T, fth_c128, GET, prod_c, REALS_ALONE)                                     \
     BLOCKS(sum_##name, T, fth_c128, GET, sum_c, START_C(FTH_RED_SUM), sum_c, NEVER)                \
     BLOCKS(prod_##name, T, fth_c128, GET, prod_c, START_C(FTH_RED_PROD), prod_c, NEVER)
 /* Sums are what integers are joined for; the rest takes a step more, for a tenth of the code. */
 #define LATER_INTS(name, T, GET)                                                                   \
-    COLUMN(sum_##name, T, int64_t, GET, SUM_I)                                                     \
+    COLUMN(sum_##name, T, int64_t, GET, SUM_I, INTS_ALONE)                                         \
     BY_I64(name, T)
 REALS(f32, float, WIDE)
 REALS(f64, double, SELF)
@@ -305,10 +309,10 @@ LATER_INTS(i16, int16_t, SELF)
 LATER_INTS(i8, int8_t, SELF)
 COMPLEXES(c64, fth_c64, WIDE_C)
 COMPLEXES(c128, fth_c128, SELF)
-COLUMN(sum_bool, uint8_t, int64_t, TRUTH, SUM_I)
-COLUMN(prod_bool, uint8_t, int64_t, TRUTH, PROD_I)
-COLUMN(any_bool, uint8_t, int64_t, TRUTH, ANY_I)
-COLUMN(all_bool, uint8_t, int64_t, TRUTH, ALL_I)
+COLUMN(sum_bool, uint8_t, int64_t, TRUTH, SUM_I, INTS_ALONE)
+COLUMN(prod_bool, uint8_t, int64_t, TRUTH, PROD_I, INTS_ALONE)
+COLUMN(any_bool, uint8_t, int64_t, TRUTH, ANY_I, INTS_ALONE)
+COLUMN(all_bool, uint8_t, int64_t, TRUTH, ALL_I, INTS_ALONE)
 JOINS(sum_i, int64_t, SUM_I)
 JOINS(prod_i, int64_t, PROD_I)
 JOINS(min_i, int64_t, MIN_I)
