@@ -3,6 +3,8 @@
  * The only file that asks it. The compiler's runtime has asked the processor, and whether the
  * system saves its registers, before the program starts; a call only reads what it found.
  */
+#include "base/processor.h"
+
 #include <fathom/isa.h>
 
 int fth_isa_level(void)
@@ -16,5 +18,14 @@ int fth_isa_level(void)
     return v4 ? 4 : v3 ? 3 : 1;
 #else
     return 1;
+#endif
+}
+
+bool fth__is_amd(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amd");
+#else
+    return false;
 #endif
 }

@@ -3,23 +3,35 @@
  */
 #include <fathom/isa.h>
 
+#include "base/processor.h"
 #include "testing/test.h"
 
 #include <string.h>
 
-/* Whether the system lists `flag` for the first processor. */
-static bool listed(const char *flag)
+/* Whether the system lists `flag` in this row of the first processor. */
+static bool says(const char *row, const char *flag)
 {
     static char line[16384];
     FILE *f = fopen("/proc/cpuinfo", "r");
     bool found = false;
     if (!f) SKIP("/proc/cpuinfo cannot be read");
-    while (fgets(line, sizeof line, f) && strncmp(line, "flags", 5) != 0) {
+    while (fgets(line, sizeof line, f) && strncmp(line, row, strlen(row)) != 0) {
     }
     fclose(f);
     for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n"))
         found |= strcmp(word, flag) == 0;
     return found;
+}
+
+static bool listed(const char *flag)
+{
+    return says("flags", flag);
+}
+
+TEST(the_maker_is_whom_the_system_names)
+{
+    if (t_slowed()) SKIP("an emulator of the processor may be another's");
+    EQ_I64(fth__is_amd(), says("vendor_id", "AuthenticAMD"));
 }
 
 TEST(the_level_is_what_the_system_lists)
