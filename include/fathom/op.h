@@ -147,6 +147,9 @@ struct fth_op {
     /* Workspace bytes of the reference kernel for one call, from its extents alone. NULL: 0. */
     uint64_t (*scratch)(const fth_call *call);
     double (*flops)(const fth_call *call); /* NULL: one per output element */
+    /* Seconds of one of them, in those of an average kernel outside the engine (rate "custom" of
+     * `fathom doctor`); 0: 1. Predictions alone depend on it. */
+    double flop_cost;
     /* Append the nodes that compute the cotangents of the inputs (leave those without one
      * untouched) from the cotangents of the outputs (poison where there is none). NULL: no gradient
      * exists, and a request for one is an error. */

@@ -55,7 +55,7 @@ FTH_API FTH_MUST_USE fth_status fth_op_check(fth_val v, const fth_op_check_optio
 
 /* ---- operations in shared objects ---- */
 
-enum { FTH_OP_ABI = 1 };
+enum { FTH_OP_ABI = 2 };
 #define FTH_OP_MAGIC "FTH-OP\n"
 
 /* What a shared object exports, so that who opens it can tell whether both were built with the same

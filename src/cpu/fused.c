@@ -141,10 +141,11 @@ static void set_sizes(fth__vm *vm, const fth__program *p)
 
 /* Dense operands and outputs, and how far ahead of a block its successor lies. Processors of AMD
  * fetch those themselves, and are slowed down by being told (x * x + c of 256 MiB: 18.3 ms, 16.7
- * without, on a Zen 5; 10.0 and 8.7 of 128 MiB on a Zen 4), but for rows that are only added up. */
+ * without, on a Zen 5; 10.0 and 8.7 of 128 MiB on a Zen 4), but for rows that are only added up and
+ * for views, whose copies keep them waiting (a sum of four rolls: 25 ms, 32 without). */
 static void find_streams(fth__vm *vm, bool along)
 {
-    if (fth__is_amd() && !along) return;
+    if (fth__is_amd() && !along && vm->n_looks == 0) return;
     const bool by_row = vm->rows > 1 || (vm->tail_at >= 0 && !along);
     for (int r = 0; r < vm->n_regs; r++) {
         const fth__reg *reg = &vm->reg[r];

@@ -125,9 +125,8 @@ static double near_seconds(const fth__rates *r, double bytes, int workers, bool 
 
 double fth__near_share(const fth__rates *r, double dist)
 {
-    static const double all = 0.5, none = 1.5;
     const double over = dist / (r->of[FTH__RATE_CACHE] * MIB);
-    return over <= all ? 1.0 : over >= none ? 0.0 : (none - over) / (none - all);
+    return over <= 0.5 ? 1.0 : over <= 1.0 ? 1.5 - over : 0.5 / over;
 }
 
 /* Seconds to bring so many bytes, with all `workers` at it. */
@@ -225,7 +224,7 @@ static double step_seconds(walk *w, const fth__item *it)
     const bool far = moves > 1.2 * near; /* some come from memory */
     const double calls = 1e-6 * (r->of[FTH__RATE_STEP] + (spread ? r->of[FTH__RATE_TEAM] : 0.0));
     double seconds = computes > moves ? computes : moves;
-    if (far) seconds += fth__unit_waits(p, u) * (kernel < moves ? kernel : moves);
+    if (far) seconds += fth__unit_waits(p, u) * fmin(kernel, moves - near);
     return iterations(p, it->loop) * (seconds + calls);
 }
 

@@ -12,6 +12,7 @@
 #include "ops/conv2d.h"
 #include "ops/dot_reduce.h"
 #include "ops/fft.h"
+#include "ops/fused.h"
 #include "ops/ops.h"
 #include "ops/random.h"
 #include "plan/plan.h"
@@ -82,6 +83,11 @@ static fth_axis_id inner_axis(const fth_desc *d)
  * soon at hand. */
 enum { FEW = 4096 };
 
+static bool is_computed(const fth__program *pr)
+{
+    return pr->n_instr > 0 || pr->tail_dim >= 0;
+}
+
 static int far_operands(const fth_node *n, const fth__program *pr)
 {
     fth_axis_id inner = -1;
@@ -101,14 +107,14 @@ static double reduced_units(const fth__program *pr, bool taps)
     const fth_dtype t = (fth_dtype)pr->reg_dtype[pr->out_reg[0]];
     const double bytes = (double)fth_dtype_size(t);
     if (pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX)
-        return bytes == 1.0 ? 0.12 : 0.38;
+        return bytes == 1.0 ? 0.12 : taps ? 0.7 : 0.38;
     /* a sum of reals joins the lanes of each block of the grid */
     const double block = pr->tail_dim >= 0 ? (double)fth__grid_reduce(pr->size[pr->tail_dim]) : 1.0;
     const double joined = block > 1.0 ? 1.0 / block : 0.0;
     if (taps && fth_dtype_is_real(t)) return 1.35; /* strips of results, one tap after the other */
     if (t == FTH_F32) return 0.8 + 6.5 * joined;
     if (fth_dtype_is_real(t)) return 0.25 + 5.0 * joined;
-    return bytes >= 4.0 ? 0.35 : 0.7;
+    return bytes >= 8.0 ? 0.75 : bytes >= 2.0 ? 0.6 : 0.43;
 }
 
 /* Extremes of a program that computes first: the lanes of each block of the grid are joined one by
@@ -119,12 +125,27 @@ static double extreme_ops(int64_t n)
     return 20.0 / (double)n + 0.55 + (block > 1.0 ? 17.0 / block : 0.0);
 }
 
+/* It reduces the taps of a window (taps_seconds). */
+static bool has_taps(const fth__program *pr)
+{
+    bool taps = false;
+    for (int i = 0; i < pr->n_views; i++) taps |= pr->view[i].tap >= 0;
+    return taps;
+}
+
+/* Sums of reals by columns: what a superblock holds is added to what the ones before it do. */
+static double superblocks_joined(const fth__program *pr, fth_dtype t)
+{
+    static const double once = 0.25;
+    const double n = (double)pr->size[pr->tail_dim];
+    return fth_dtype_is_real(t) && n > FTH__TAIL_SHORT ? once * fmin(FTH__SUPERBLOCKS, n) / n : 0.0;
+}
+
 /* A reduction adds along the line that it walks, or line by line. */
 static double tail_seconds(const fth__rates *r, const fth__program *pr)
 {
     enum { OF_A_LINE = 10, OF_AN_EXTREME = 75 }; /* of a line, in additions */
-    bool taps = false;                           /* taps_seconds() */
-    for (int i = 0; i < pr->n_views; i++) taps |= pr->view[i].tap >= 0;
+    const bool taps = has_taps(pr);
     const fth_dtype t = (fth_dtype)pr->reg_dtype[pr->out_reg[0]];
     const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
     for (int k = pr->n_axes - 1; k >= 0; k--) {
@@ -138,14 +159,15 @@ static double tail_seconds(const fth__rates *r, const fth__program *pr)
         }
         /* A row of columns is added to another: short ones cost more to begin than to add. Narrow
          * numbers are widened to be added; the larger of two is found by whole vectors of them. */
-        const double bytes = (double)fth_dtype_size(t), ops = !extreme          ? (bytes < 4.0   ? 2.0
-                                                                                   : bytes < 8.0 ? 1.5
-                                                                                                 : 1.0)
-                                                              : pr->n_instr > 0 ? 6.0
-                                                                                : bytes / 4.0;
+        const double bytes = (double)fth_dtype_size(t),
+                     ops = extreme                          ? pr->n_instr > 0 ? 6.0 : bytes / 4.0
+                           : pr->n_instr > 0 || bytes < 4.0 ? 2.0
+                           : bytes < 8.0                    ? 1.5
+                                                            : 1.0;
+        const double begun = taps ? 0.0 : (extreme ? 0.6 : 2.0) / (double)pr->size[k],
+                     joined = taps || extreme ? 0.0 : superblocks_joined(pr, t);
         return fth__rate_seconds(r, FTH__RATE_LIGHT_F32, fth__is_wide(t) ? 1.5 * ops : ops) +
-               fth__rate_seconds(r, FTH__RATE_LOOP,
-                                 taps ? 0.0 : (extreme ? 0.6 : 2.0) / (double)pr->size[k]);
+               fth__rate_seconds(r, FTH__RATE_LOOP, begun + joined);
     }
     return fth__rate_seconds(r, FTH__RATE_REDUCE, reduced_units(pr, taps));
 }
@@ -168,15 +190,15 @@ static double program_seconds(const fth__rates *r, const fth_node *n, const fth_
     double each = 0.0;
     for (int i = 0; i < pr->n_instr; i++) each += instr_seconds(r, pr, &pr->instr[i]);
     if (pr->tail_dim >= 0) each += tail_seconds(r, pr);
-    each += fth__rate_seconds(r, FTH__RATE_MOVE, far_operands(n, pr) + 0.8 * stepping_operands(pr));
+    const double far = (is_computed(pr) ? 2.0 : 1.0) * far_operands(n, pr);
+    each += fth__rate_seconds(r, FTH__RATE_MOVE, far + 0.8 * stepping_operands(pr));
     return each * elements;
 }
 
 /* A sum over the taps of a window is begun, rounded and stored for each strip of results. */
 static double taps_seconds(const fth__rates *r, const fth_call *call, const fth__program *pr)
 {
-    bool taps = false;
-    for (int i = 0; i < pr->n_views; i++) taps |= pr->tail_dim >= 0 && pr->view[i].tap >= 0;
+    const bool taps = pr->tail_dim >= 0 && has_taps(pr);
     const double results = fth__tile_elements(&call->node->out[0], &call->out[0]);
     return taps ? fth__rate_seconds(r, FTH__RATE_LOOP, 0.25 * results) : 0.0;
 }
@@ -341,24 +363,33 @@ static bool is_odd(const fth_node *n)
     return odd;
 }
 
-/* Of the rate of lines of 512. A line that the first cache does not hold goes through the second
- * one in every pass over it. */
+/* Of what lines of 512 take. A line that the first cache does not hold goes through the second one
+ * in every pass over it. Numbers of as many lines as a vector of f32 has lanes push each other out
+ * of the first cache where lines are a page or more apart; lines of 64 have a kernel of their own.
+ * Other lengths were measured with 360 points, of which that cache holds as many lines. */
 static double line_share(const fth_node *n)
 {
-    enum { FIRST_CACHE = 48 << 10 };
+    enum { FIRST_CACHE = 48 << 10, PAGE = 4096, OWN = 64, BESIDE = 128 };
+    const bool wide = fth__is_wide(n->in[0].dtype);
+    const int axes = ((const fth__fft_attr *)n->attr)->n, number = wide ? 16 : 8;
     fth__fft_axis axis[FTH__FFT_AXES];
     bool far = false;
     fth__fft_axes(n, axis);
-    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++)
-        far |= axis[i].points * (fth__is_wide(n->in[0].dtype) ? 16 : 8) > FIRST_CACHE;
-    return far ? 1.4 : 1.0;
+    for (int i = 0; i < axes; i++) far |= axis[i].points * number > FIRST_CACHE;
+    if (far) return 1.4;
+    if (axes > 1) return 1.0;
+    if (is_odd(n))
+        return fth__fft_is_smooth(axis[0].points) && axis[0].points * BESIDE > FIRST_CACHE ? 1.2
+                                                                                           : 1.0;
+    return (axis[0].points == OWN ? 0.65 : 1.0) *
+           (!wide && axis[0].points * number < PAGE ? 0.7 : 1.0);
 }
 
 /* Of the flops counted, where a prime factor beyond the radices makes a line a convolution: two
  * transforms of at least twice its length, and three products. */
 static double chirp_share(const fth_node *n)
 {
-    static const double CHIRP = 1.2;
+    const double more = fth__is_wide(n->in[0].dtype) ? 1.7 : 1.2;
     fth__fft_axis axis[FTH__FFT_AXES];
     double counted = 0.0, done = 0.0;
     fth__fft_axes(n, axis);
@@ -368,7 +399,7 @@ static double chirp_share(const fth_node *n)
         counted += once;
         done += fth__fft_is_smooth(axis[i].points)
                     ? once
-                    : CHIRP * (2.0 * longer * log2(longer) + 6.0 * longer);
+                    : more * (2.0 * longer * log2(longer) + 6.0 * longer);
     }
     return done / counted;
 }
@@ -383,11 +414,23 @@ static fth__rate_id fft_rate(const fth_node *n, bool real)
     return wide ? FTH__RATE_FFT_F64 : FTH__RATE_FFT_F32;
 }
 
+/* Columns of images whose rows lie apart by few places of the first cache push each other out; the
+ * rate of f32 was taken from lines that do. */
+static double column_share(const fth_node *n)
+{
+    enum { APART = 128 };
+    fth__fft_axis axis[FTH__FFT_AXES];
+    const int axes = ((const fth__fft_attr *)n->attr)->n;
+    fth__fft_axes(n, axis);
+    const bool meet = axes > 1 && axis[axes - 1].points % APART == 0;
+    return meet && (fth__is_wide(n->in[0].dtype) || is_odd(n)) ? 1.4 : 1.0;
+}
+
 static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
     const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
-    const double times = (real ? 0.5 : 1.0) * line_share(n) * chirp_share(n);
+    const double times = (real ? 0.5 : 1.0) * line_share(n) * column_share(n) * chirp_share(n);
     return fth__rate_seconds(r, fft_rate(n, real), times * flops);
 }
 
@@ -432,8 +475,9 @@ static double class_seconds(const fth__rates *r, const fth_call *call, double fl
         if (classes[i].op == n->op)
             return fth__rate_seconds(r, wide ? classes[i].f64 : classes[i].f32,
                                      flops * classes[i].factor);
-    return fth__rate_seconds(
-        r, is_of_engine(n->op) || !n->op->flops ? FTH__RATE_LOOP : FTH__RATE_CUSTOM, flops);
+    if (is_of_engine(n->op) || !n->op->flops) return fth__rate_seconds(r, FTH__RATE_LOOP, flops);
+    return fth__rate_seconds(r, FTH__RATE_CUSTOM,
+                             n->op->flop_cost > 0.0 ? flops * n->op->flop_cost : flops);
 }
 
 /* Rows of a matrix times a vector are summed in pieces, row after row. */
@@ -455,29 +499,51 @@ static double by_strips(const fth__rates *r)
     return r->of[FTH__RATE_READ] / r->of[FTH__RATE_STRIPS];
 }
 
+/* Elements that lie across memory, each on a line of its own: with so many the line is gone before
+ * its next element is wanted. A copy alone is made by squares. */
+enum { LINE = 64 };
+static bool is_long_way(const fth__rates *r, int64_t elements)
+{
+    return 2.0 * LINE * (double)elements > r->of[FTH__RATE_CORE_CACHE] * 1048576.0;
+}
+static double by_lines(const fth_node *n)
+{
+    return LINE / (double)fth_dtype_size(n->in[0].dtype);
+}
+
 /* Columns are walked by strips, of reals twice where the larger is sought, for a NaN. */
 static double program_strides(const fth__rates *r, const fth_node *n)
 {
     enum { WHOLE = 1024 }; /* columns that are summed at a time */
     static const double of_extremes = 1.35;
     const fth__program *pr = n->attr;
-    if (far_operands(n, pr) > 0) return across(r);
     int inner = -1;
     for (int k = 0; k < pr->n_axes; k++)
         if (pr->size[k] > 1) inner = k;
+    if (far_operands(n, pr) > 0)
+        return is_computed(pr) && is_long_way(r, pr->size[inner]) ? by_lines(n) : across(r);
     if (pr->tail_dim < 0 || inner < 0 || pr->tail_dim == inner) return 1.0;
     const bool extreme = pr->tail_red == FTH_RED_MIN || pr->tail_red == FTH_RED_MAX;
     if (!extreme)
-        return pr->size[inner] > WHOLE ? r->of[FTH__RATE_READ] / r->of[FTH__RATE_PARTS] : 1.0;
+        return r->of[FTH__RATE_READ] /
+               r->of[pr->size[inner] > WHOLE ? FTH__RATE_PARTS : FTH__RATE_COLUMNS];
     return fth_dtype_is_real((fth_dtype)pr->reg_dtype[pr->out_reg[0]]) ? of_extremes : 1.0;
+}
+
+/* Images are walked by blocks, volumes that the cache does not hold once more for each axis beyond
+ * two. */
+static double image_strides(const fth__rates *r, const fth_node *n)
+{
+    static const double by_blocks = 1.3;
+    const int axes = ((const fth__fft_attr *)n->attr)->n;
+    if (axes == 1 || is_small_image(n)) return 1.0;
+    return by_blocks + (image_bytes(n) > r->of[FTH__RATE_CACHE] * 1048576.0 ? axes - 2.0 : 0.0);
 }
 
 double fth__unit_strides(const fth__rates *r, const fth__unit *u)
 {
-    static const double of_images = 2.3; /* they are walked by blocks */
     const fth_node *n = u->node;
-    if (n->op == &fth__op_fft)
-        return ((const fth__fft_attr *)n->attr)->n > 1 && !is_small_image(n) ? of_images : 1.0;
+    if (n->op == &fth__op_fft) return image_strides(r, n);
     if (n->op == &fth__op_dot) return in_pieces(n) ? by_strips(r) : 1.0;
     if (n->op == &fth__op_argreduce)
         return fth_desc_find(&n->in[0], ((const fth__axis_attr *)n->attr)->axis) <
@@ -491,6 +557,11 @@ double fth__unit_waits(const fth_plan *p, const fth__unit *u)
 {
     const fth_op *op = u->node->op;
     const fth__rates *r = p->ctx->rates;
+    /* operands are brought into lanes, packed, or copied beyond their ends before the work begins
+     */
+    if (op == &fth__op_sort || op == &fth__op_topk || op == &fth__op_ranked || op == &fth__op_dot)
+        return 1.0;
+    if (op == &fth__op_fused && has_taps(u->node->attr)) return 1.0;
     if (op == &fth__op_scan && !fth__has_scan_kernel(u->node->attr)) return 1.0;
     if (op != &fth__op_fft) return 1.0 / (1.0 + r->of[FTH__RATE_HIDDEN]);
     /* every axis but the last brings an image again that the cache does not hold */

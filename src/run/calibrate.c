@@ -111,6 +111,12 @@ static fth_val columns(fth_val x, int n)
     return fth_sum(x, "row");
 }
 
+static fth_val largest(fth_val x, int n)
+{
+    (void)n;
+    return fth_rmax(x, "row");
+}
+
 static fth_val furthest(fth_val x, int n)
 {
     (void)n;
@@ -382,8 +388,9 @@ static const measure measures[] = {
      {columns, 1, 2048, 1024, FTH_F32, 1},
      {columns, 1, 256, 1024, FTH_F32, 1}},
     {FTH__RATE_CACHED_EACH, {light, 1, 1024, 1024, FTH_F32, 0}, {light, 1, 256, 256, FTH_F32, 0}},
-    {FTH__RATE_READ, {columns, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
-    {FTH__RATE_READ_ALL, {columns, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},
+    {FTH__RATE_READ, {largest, 1, FAR_ROWS, 1024, FTH_I32, 1}, {0}},
+    {FTH__RATE_READ_ALL, {largest, 1, FAR_ROWS, 1024, FTH_I32, 0}, {0}},
+    {FTH__RATE_COLUMNS, {columns, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_PARTS, {columns, 1, FAR_ROWS / 8, 8192, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY, {light, 1, FAR_ROWS, 1024, FTH_F32, 1}, {0}},
     {FTH__RATE_MEMORY_ALL, {light, 1, FAR_ROWS, 1024, FTH_F32, 0}, {0}},

@@ -174,4 +174,5 @@ const fth_op fo_cwt_build_op = {.name = "focus_cwt_build",
                                 .grid = fo_cwt_grid,
                                 .scratch = scratch,
                                 .flops = flops,
+                                .flop_cost = 2.05,
                                 .run = run};

@@ -71,4 +71,5 @@ const fth_op fo_cwt_low_op = {.name = "focus_cwt_low",
                               .grid = fo_cwt_grid,
                               .scratch = scratch,
                               .flops = flops,
+                              .flop_cost = 2.05,
                               .run = run};

@@ -124,4 +124,5 @@ const fth_op fo_cwt_pick_op = {.name = "focus_cwt_pick",
                                .grid = fo_cwt_grid,
                                .scratch = scratch,
                                .flops = flops,
+                               .flop_cost = 2.05,
                                .run = run};

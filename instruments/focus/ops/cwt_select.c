@@ -141,4 +141,5 @@ const fth_op fo_cwt_select_op = {.name = "focus_cwt_select",
                                  .state = state,
                                  .scratch = scratch,
                                  .flops = flops,
+                                 .flop_cost = 2.05,
                                  .run = run};

@@ -134,4 +134,5 @@ const fth_op fo_cwt_vote_op = {.name = "focus_cwt_vote",
                                .relation = relation,
                                .scratch = scratch,
                                .flops = flops,
+                               .flop_cost = 2.05,
                                .run = run};

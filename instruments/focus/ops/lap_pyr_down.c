@@ -114,4 +114,5 @@ const fth_op fo_lap_down_op = {.name = "focus_lap_down",
                                .relation = relation,
                                .scratch = scratch,
                                .flops = flops,
+                               .flop_cost = 1.6,
                                .run = run};

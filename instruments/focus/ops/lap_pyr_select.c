@@ -151,6 +151,7 @@ const fth_op fo_lap_select_op = {.name = "focus_lap_select",
                                  .state = state,
                                  .scratch = scratch,
                                  .flops = flops,
+                                 .flop_cost = 1.6,
                                  .run = run};
 const fth_op fo_lap_base_op = {.name = "focus_lap_base",
                                .brief = "the base of the plane with the largest energy",
@@ -159,4 +160,5 @@ const fth_op fo_lap_base_op = {.name = "focus_lap_base",
                                .state = state,
                                .scratch = scratch,
                                .flops = flops,
+                               .flop_cost = 1.6,
                                .run = run};

@@ -69,4 +69,5 @@ const fth_op fo_lap_up_op = {.name = "focus_lap_up",
                              .relation = relation,
                              .scratch = scratch,
                              .flops = flops,
+                             .flop_cost = 1.6,
                              .run = run};

@@ -298,6 +298,7 @@ static const fth_op sharpest = {
     .state = state,
     .scratch = scratch,
     .flops = flops,
+    .flop_cost = 0.75,
     .run = run,
 };
 

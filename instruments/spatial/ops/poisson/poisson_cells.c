@@ -81,6 +81,7 @@ static const fth_op cells = {
     .relation = relation,
     .scratch = scratch,
     .flops = sp_poisson_flops,
+    .flop_cost = 0.8,
     .run = run,
 };
 

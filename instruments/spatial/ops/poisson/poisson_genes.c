@@ -173,6 +173,7 @@ static const fth_op genes = {
     .grid = grid,
     .scratch = scratch,
     .flops = sp_poisson_flops,
+    .flop_cost = 0.8,
     .join = &join,
     .run = run,
 };
