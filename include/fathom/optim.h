@@ -66,7 +66,8 @@ FTH_API fth_status fth_optim_(fth_site site, const fth_optim *opt, fth_val param
 #define fth_optim_step(opt, param, grad, first, second, rate, beta1, step, out)                    \
     fth_optim_(FTH_HERE, (opt), (param), (grad), (first), (second), (rate), (beta1), (step), (out))
 
-/* Learning rates as functions of the step (from 0), for the host. */
+/* Learning rates as functions of the step (from 0), for the host. After the last step they stay as
+ * they end; a negative step counts as step 0. */
 typedef enum fth_schedule_kind {
     FTH_SCHEDULE_CONSTANT,
     FTH_SCHEDULE_EXPONENTIAL, /* from `rate` to `last` geometrically over `steps` */

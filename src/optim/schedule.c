@@ -53,6 +53,7 @@ static double one_cycle(const fth_schedule *s, int64_t step, double low, double 
 
 double fth_schedule_rate(const fth_schedule *s, int64_t step)
 {
+    if (step < 0) step = 0;
     if (step < s->warmup) return s->rate * (double)(step + 1) / (double)s->warmup;
     if (s->kind == FTH_SCHEDULE_ONE_CYCLE) {
         /* 25 here, 1e4 below and the momenta of fth_schedule_momentum are torch's defaults */
@@ -68,5 +69,6 @@ double fth_schedule_rate(const fth_schedule *s, int64_t step)
 double fth_schedule_momentum(const fth_schedule *s, int64_t step, double usual)
 {
     if (s->kind != FTH_SCHEDULE_ONE_CYCLE) return usual;
+    if (step < 0) step = 0;
     return one_cycle(s, step < s->warmup ? s->warmup : step, 0.95, 0.85, 0.95);
 }

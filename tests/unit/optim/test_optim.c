@@ -466,6 +466,23 @@ TEST(one_cycle_of_few_steps)
     EQ_F64(fth_schedule_rate(&warm, 0), RATE / 5);
 }
 
+TEST(a_negative_step_counts_as_step_0)
+{
+    static const int64_t before[] = {-1, -1000, INT64_MIN};
+    for (int kind = 0; kind < FTH_SCHEDULE_COUNT; kind++)
+        for (int64_t warmup = 0; warmup <= 5; warmup += 5)
+            for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
+                const fth_schedule s = {.kind = (fth_schedule_kind)kind,
+                                        .rate = RATE,
+                                        .last = RATE / 10,
+                                        .steps = 20,
+                                        .warmup = warmup};
+                EQ_F64(fth_schedule_rate(&s, before[k]), fth_schedule_rate(&s, 0));
+                EQ_F64(fth_schedule_momentum(&s, before[k], 0.9),
+                       fth_schedule_momentum(&s, 0, 0.9));
+            }
+}
+
 TEST(a_plateau_lowers_the_rate)
 {
     fth_plateau p = fth_plateau_default(1e-2);
