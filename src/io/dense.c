@@ -134,14 +134,18 @@ static fth_status through_window(dense *d, window *w, uint64_t offset, uint64_t 
     return FTH_OK;
 }
 
-/* u64 is kept as i64: what has the sign bit does not fit. */
-static fth_status check_u64(const dense *d, int64_t count, const int64_t *v, fth_err *err)
+fth_status fth__u64_fail(const char *where, uint64_t number, fth_err *err)
+{
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: " FTH__U64_TEXT, where, number);
+    fth_err_hint(err, FTH__U64_HINT);
+    return s;
+}
+
+/* What has the sign bit does not fit. */
+fth_status fth__u64_check(const char *where, int64_t count, const int64_t *v, fth_err *err)
 {
     for (int64_t i = 0; i < count; i++)
-        if (v[i] < 0)
-            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "a %s array has %llu, and numbers below 2^63 are read", d->kind,
-                            (unsigned long long)v[i]);
+        if (v[i] < 0) return fth__u64_fail(where, (uint64_t)v[i], err);
     return FTH_OK;
 }
 
@@ -270,7 +274,7 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     else
         FTH_TRY(read_forward(d, lo, n, dst, err));
     if (l->swap) fth__swap_elements(l->dtype, count, dst);
-    if (l->is_u64) FTH_TRY(check_u64(d, count, dst, err));
+    if (l->is_u64) FTH_TRY(fth__u64_check(d->kind, count, dst, err));
     fth__bools_settle(l->dtype, count, dst);
     return FTH_OK;
 }

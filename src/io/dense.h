@@ -13,6 +13,8 @@
 #include "base/hash.h"
 #include "io/file.h"
 
+#include <inttypes.h>
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "files and memory have the same byte order");
 
@@ -52,6 +54,13 @@ fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, cons
                            const fth__layout *layout, fth_err *err);
 /* Reverse the bytes of each component. */
 void fth__swap_elements(fth_dtype dtype, int64_t count, void *elements);
+/* Numbers without a sign were read as i64: FTH_E_FILE_FEATURE names the first that does not fit.
+ * `where` is the file or the array. */
+fth_status fth__u64_check(const char *where, int64_t count, const int64_t *v, fth_err *err);
+fth_status fth__u64_fail(const char *where, uint64_t number, fth_err *err);
+#define FTH__U64_TEXT "found %" PRIu64 ", and there is no dtype u64: i64 holds numbers up to 2^63-1"
+#define FTH__U64_HINT                                                                              \
+    "save the array as f64, which rounds such numbers, or as two of u32, its high and low halves"
 
 /* ---- writing ---- */
 

@@ -51,7 +51,10 @@ typedef struct fth__h5_dataset {
     int n_axes;
     int inner; /* of them, the last ones: axes of a field of a record, not of the dataset */
     int64_t size[FTH_MAX_AXES];
+    uint64_t beyond; /* a number that i64 does not hold, met while reading; 0: none */
 } fth__h5_dataset;
+/* Why elements could not be read, or made those of our dtype. */
+fth_status fth__h5_read_fail(fth__h5_dataset *d, const char *what, fth_err *err);
 /* Everything but the struct itself. */
 bool fth__h5_dataset_close(fth__h5_dataset *d); /* false: HDF5 could not write all of it */
 /* Select [lo, lo+n) and make the shape of the memory; -1 when HDF5 fails. */

@@ -390,8 +390,7 @@ static fth_status read_whole(fth__h5_dataset *d, const int64_t *lo, const int64_
     }
     const hid_t memory = fth__h5_select(d, lo, n);
     const bool ok = memory >= 0 && H5Dread(d->id, d->type, memory, d->space, d->transfer, dst) >= 0;
-    const fth_status s =
-        ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "reading a rectangle");
+    const fth_status s = ok ? FTH_OK : fth__h5_read_fail(d, "reading a rectangle", err);
     if (memory >= 0) H5Sclose(memory);
     fth__h5_leave(q);
     return s;
@@ -438,14 +437,29 @@ static fth_status source_read_rows(void *self, const int64_t *index, int64_t n, 
                              dst, err);
 }
 
-/* HDF5 would clip silently. */
+/* HDF5 would clip silently. Of what is read only u64 has numbers that our dtype, i64, has not. */
 static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *a, void *b,
                                    void *user)
 {
-    (void)from, (void)to, (void)a, (void)b, (void)user;
-    return what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW
-               ? H5T_CONV_ABORT
-               : H5T_CONV_UNHANDLED;
+    fth__h5_dataset *d = user;
+    (void)to, (void)b;
+    if (what != H5T_CONV_EXCEPT_RANGE_HI && what != H5T_CONV_EXCEPT_RANGE_LOW)
+        return H5T_CONV_UNHANDLED;
+    if (what == H5T_CONV_EXCEPT_RANGE_HI && H5Tget_size(from) == sizeof d->beyond) {
+        memcpy(&d->beyond, a, sizeof d->beyond);
+        if (H5Tget_order(from) == H5T_ORDER_BE) d->beyond = __builtin_bswap64(d->beyond);
+    }
+    return H5T_CONV_ABORT;
+}
+
+fth_status fth__h5_read_fail(fth__h5_dataset *d, const char *what, fth_err *err)
+{
+    char where[256];
+    const uint64_t beyond = d->beyond;
+    d->beyond = 0;
+    if (beyond == 0) return H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, what);
+    snprintf(where, sizeof where, "%s, %s", d->h5->path, d->name);
+    return fth__u64_fail(where, beyond, err);
 }
 
 /* HDF5 takes it on trust that a filter gives a whole chunk: one that is too short would be read
@@ -670,8 +684,7 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char 
         H5Dclose(d->id);
         d->id = H5Dopen2(d->h5->file, name, access >= 0 ? access : H5P_DEFAULT);
         d->transfer = H5Pcreate(H5P_DATASET_XFER);
-        if (d->id < 0 || d->transfer < 0 ||
-            H5Pset_type_conv_cb(d->transfer, refuse_range, NULL) < 0)
+        if (d->id < 0 || d->transfer < 0 || H5Pset_type_conv_cb(d->transfer, refuse_range, d) < 0)
             s = H5_FAIL(err, FTH_E_FILE_READ, path, name, "opening the dataset");
     }
     if (access >= 0) H5Pclose(access);

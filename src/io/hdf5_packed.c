@@ -198,7 +198,7 @@ static fth_status load(fth__h5_dataset *d, const hsize_t *at, fth_err *err)
     }
     if (written && p->convert &&
         H5Tconvert(p->file_type, d->type, p->count, p->whole, NULL, d->transfer) < 0)
-        return H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "converting a chunk");
+        return fth__h5_read_fail(d, "converting a chunk", err);
     memcpy(p->at, at, corner);
     p->loaded = true;
     return FTH_OK;

@@ -6,9 +6,9 @@
 #include "io/parquet.h"
 
 #include "base/assert.h"
+#include "io/dense.h"
 #include "io/parquet_thrift.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -273,9 +273,12 @@ static bool put(fth_parquet_column *c, const uint8_t *from, int64_t k)
     return false;
 }
 
-static fth_status too_large(const fth_parquet_column *c, fth_err *err)
+static fth_status too_large(const fth_parquet_column *c, const uint8_t *from, fth_err *err)
 {
-    return damaged(c, "an unsigned number is over 2^63 - 1", err);
+    const fth_status s = FTH__PARQUET_FAIL(c, err, FTH_E_FILE_FEATURE, c->page.offset,
+                                           FTH__U64_TEXT, number(from, (int)c->item));
+    fth_err_hint(err, FTH__U64_HINT);
+    return s;
 }
 
 static fth_status take_texts(fth_parquet_column *c, int64_t n, fth_err *err)
@@ -305,7 +308,7 @@ static fth_status take_plain(fth_parquet_column *c, int64_t n, fth_err *err)
     }
     if ((uint64_t)n > left / (uint64_t)c->item) return damaged(c, "the page ends too early", err);
     for (int64_t i = 0; i < n; i++, p->at += c->item)
-        if (!put(c, p->at, i)) return too_large(c, err);
+        if (!put(c, p->at, i)) return too_large(c, p->at, err);
     return FTH_OK;
 }
 
@@ -324,9 +327,10 @@ static fth_status take_words(fth_parquet_column *c, int64_t n, fth_err *err)
         for (int64_t i = 0; i < n; i++) c->v.text[i] = word[c->number[i]];
         return FTH_OK;
     }
-    for (int64_t i = 0; i < n; i++)
-        if (!put(c, c->dictionary.data + (int64_t)c->number[i] * c->item, i))
-            return too_large(c, err);
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t *from = c->dictionary.data + (int64_t)c->number[i] * c->item;
+        if (!put(c, from, i)) return too_large(c, from, err);
+    }
     return FTH_OK;
 }
 
@@ -337,7 +341,7 @@ static fth_status take_differences(fth_parquet_column *c, int64_t n, fth_err *er
     for (int64_t i = 0; i < n; i++) {
         uint8_t raw[8]; /* of 4 bytes: differences are modulo 2^32 */
         for (int b = 0; b < 8; b++) raw[b] = (uint8_t)((uint64_t)c->wide[i] >> (8 * b));
-        if (!put(c, raw, i)) return too_large(c, err);
+        if (!put(c, raw, i)) return too_large(c, raw, err);
     }
     return FTH_OK;
 }
@@ -365,7 +369,7 @@ static fth_status take_split(fth_parquet_column *c, int64_t n, fth_err *err)
     for (int64_t i = 0; i < n; i++, p->given++) {
         uint8_t raw[8] = {0};
         for (int64_t b = 0; b < c->item; b++) raw[b] = p->at[(uint64_t)b * all + p->given];
-        if (!put(c, raw, i)) return too_large(c, err);
+        if (!put(c, raw, i)) return too_large(c, raw, err);
     }
     return FTH_OK;
 }

@@ -21,7 +21,8 @@ enum { PIECE = 256 << 10 }; /* bytes hashed at a time: they stay in a core's cac
 typedef struct tensor {
     char *name;
     char dtype_text[16];
-    bool known; /* dtype is one of ours */
+    bool known;  /* dtype is one of ours */
+    bool is_u64; /* read as i64 */
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
@@ -91,6 +92,10 @@ static fth_status take_tensor(const fth_safetensors *f, const char *name, const 
             t->dtype = (fth_dtype)d;
             t->known = true;
         }
+    if (strcmp(dtype, "U64") == 0) {
+        t->dtype = FTH_I64;
+        t->known = t->is_u64 = true;
+    }
     const json_t *shape = json_object_get(entry, "shape");
     t->n_axes = take_numbers(shape, t->size, FTH_MAX_AXES);
     if (t->n_axes < 0)
@@ -336,7 +341,8 @@ fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_sour
         return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, f->file->path, f->start + t->begin,
                               "tensor '%s' has the dtype %s, which is not read", name,
                               t->dtype_text);
-    fth__layout l = {.dtype = t->dtype, .n_axes = t->n_axes, .offset = f->start + t->begin};
+    fth__layout l = {
+        .dtype = t->dtype, .n_axes = t->n_axes, .offset = f->start + t->begin, .is_u64 = t->is_u64};
     memcpy(l.size, t->size, sizeof l.size);
     if (is_c128(f, t)) {
         l.dtype = FTH_C128;

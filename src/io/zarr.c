@@ -280,13 +280,10 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     const fth__zarr_meta *m = &o->meta;
     int64_t step[FTH_MAX_AXES];
     FTH_TRY(fth__rect_check("zarr", m->n_axes, m->size, lo, n, err));
-    const int64_t count = fth__rect_count(m->n_axes, n), *v = dst;
+    const int64_t count = fth__rect_count(m->n_axes, n);
     fth__zarr_steps(m->n_axes, n, (uint64_t)fth_dtype_size(m->dtype), step);
     FTH_TRY(fth__zarr_read(m, o->folder, &o->rooms, lo, n, dst, step, err));
-    for (int64_t i = 0; m->is_u64 && i < count; i++)
-        if (v[i] < 0)
-            return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: an element is above 2^63-1", o->folder);
-    return FTH_OK;
+    return m->is_u64 ? fth__u64_check(o->folder, count, dst, err) : FTH_OK;
 }
 
 static fth_status read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)

@@ -121,6 +121,13 @@ fth_status fth_json_parse(fth_json **out, fth_mem *mem, const char *name, const 
     fth__heap_free(mem, doc);
     if (json_error_code(&why) == json_error_out_of_memory)
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", name);
+    if (json_error_code(&why) == json_error_numeric_overflow) {
+        (void)FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                       "%s:%d:%d: a number that neither i64 nor f64 holds: %s", name, why.line,
+                       why.column, why.text);
+        fth_err_hint(err, "whole numbers are read from -2^63 to 2^63-1; there is no u64");
+        return FTH_E_FILE_FORMAT;
+    }
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%d:%d: this is not JSON: %s", name, why.line,
                     why.column, why.text);
 }

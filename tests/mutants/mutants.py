@@ -3185,7 +3185,8 @@ MUTANTS = [
     ("filter_mask_unheeded", "src/io/hdf5_packed.c", "if (skipped >> p->index & 1) {", "if (0) {", "unit/test_hdf5_packed"),
     ("missing_chunks_are_zero", "src/io/hdf5_packed.c", "p->filled = true;", "p->filled = false;", "unit/test_hdf5_packed"),
     ("stated_size_of_zstd_unread", "src/io/hdf5_filters.c", "(bytes == 2 ? 256 : 0)", "0", "unit/test_hdf5_packed"),
-    ("zarr_above_2_63_taken", "src/io/zarr.c", "m->is_u64 && i < count", "false && i < count", "unit/test_zarr"),
+    ("zarr_above_2_63_taken", "src/io/zarr.c", "m->is_u64 ? fth__u64_check", "o->folder[0] == 0 ? fth__u64_check", "unit/test_zarr"),
+    ("hdf5_number_beyond_not_told", "src/io/hdf5.c", "if (beyond == 0) return H5_FAIL(", "if (beyond > 0) return H5_FAIL(", "unit/test_hdf5"),
     # ---- integers by their sign ----
     ("u32_sorts_as_i32", "src/cpu/sort_key.h", "(uint64_t)1 << (8 * fth_dtype_size(t) - 1);\n    const bool real",
      "(uint64_t)1 << (8 * fth_dtype_size(t) - 1);\n    if (t == FTH_U32) t = FTH_I32;\n    const bool real", "unit/test_ops_order"),

@@ -1,6 +1,7 @@
 # test_refusals.py - what the binding cannot take is refused at the line that gave it, before anything is built.
 # seconds: 2
 import inspect
+import json
 import os
 import tempfile
 import unittest
@@ -179,6 +180,29 @@ class Data(Case):
         for name, want in (("a.npy", one), ("a.npy.npy", one), ("b", two), ("b.npy", two)):  # as np.load
             np.testing.assert_array_equal(self.g.input(name, (self.at("m.npz"), name), "a").numpy(), want)
         self.refused(lambda: self.g.input("n", (self.at("m.npz"), "c.npy"), "a"), "it holds: a.npy, b, b.npy", "FILE_KEY")
+
+    def test_numbers_without_a_sign(self):
+        """u64 is read as i64, and a number that it does not hold is named."""
+        for last in (2**63 - 1, 2**63 + 5):
+            u = np.array([1, 2, last], "u8")
+            np.save(self.at("u.npy"), u)
+            np.savez(self.at("u.npz"), u=u)
+            head = json.dumps({"u": {"dtype": "U64", "shape": [3], "data_offsets": [0, 24]}}).encode()
+            with open(self.at("u.safetensors"), "wb") as f:
+                f.write(len(head).to_bytes(8, "little") + head + u.tobytes())
+            os.makedirs(self.at("u.zarr"), exist_ok=True)
+            with open(self.at("u.zarr/.zarray"), "w") as f:
+                json.dump({"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<u8", "compressor": None, "fill_value": 0,
+                           "order": "C", "filters": None}, f)
+            with open(self.at("u.zarr/0"), "wb") as f:
+                f.write(u.tobytes())
+            for place in (self.at("u.npy"), (self.at("u.npz"), "u"), (self.at("u.safetensors"), "u"), self.at("u.zarr")):
+                v = self.g.input(f"{place}{last}", place, "a")
+                if last < 2**63:
+                    self.assertEqual(v.numpy().tolist(), u.tolist())
+                    continue
+                for word in ("found 9223372036854775813, and there is no dtype u64", "save the array as f64"):
+                    self.refused(v.numpy, word, "FILE_FEATURE")
 
     def test_numbers_to_fill_with(self):
         self.g.axes(n=5)

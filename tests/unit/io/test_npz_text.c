@@ -110,7 +110,7 @@ TEST(whole_numbers_at_their_edges)
     fth_tensor *t = NULL;
     fth_err err = {0};
     OK(fth_npz_source(npz, "over", &s, NULL));
-    IS(fth_source_load(&s, mem, "over", &t, &err), FTH_E_FILE_FORMAT);
+    IS(fth_source_load(&s, mem, "over", &t, &err), FTH_E_FILE_FEATURE);
     HAS(err.text, "9223372036854775808");
     fth_source_close(&s);
     fth_npz_close(npz);
