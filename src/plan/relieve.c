@@ -149,6 +149,7 @@ static fth__item plain_item(fth__item_kind kind)
                     .loop = -1,
                     .unit = -1,
                     .scratch = -1,
+                    .partial = -1,
                     .acc = -1,
                     .acc_dim = -1,
                     .split_dim = -1};

@@ -70,4 +70,26 @@ TEST(spilling_keeps_within_its_limit)
     OKE(fth_context_destroy(ctx, &err), &err);
 }
 
+/* What the first step reads waits for a later one, while two others need the room: it is read
+ * again, and is no burden in between. */
+TEST(the_first_block_is_given_up_like_others)
+{
+    fth_context *ctx = NULL;
+    fth_err err = {0};
+    OKE(fth_context_create(&ctx, NULL, &err), &err);
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "row", ROWS);
+    const fth_source rows = {
+        .kind = "rows", .dtype = FTH_F32, .n_axes = 1, .size = {ROWS}, .read = read_rows};
+    const fth_val x = fth_input(g, "x", FTH_F32, "row", rows);
+    const fth_val once = fth_sort(x, "row", false), twice = fth_sort(once, "row", true);
+    const uint64_t one_sort = info_of(g, once, &(fth_limits){0}).peak_bytes;
+    const fth_limits tight = {.memory_bytes = one_sort};
+    EQ_U64(info_of(g, twice, &tight).peak_bytes, one_sort);
+    EQ_U64(info_of(g, fth_sub(twice, x), &tight).peak_bytes, one_sort);
+    EQ_U64(info_of(g, fth_sub(fth_sort(twice, "row", false), x), &tight).peak_bytes, one_sort);
+    fth_graph_destroy(g);
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
 TEST_MAIN()
