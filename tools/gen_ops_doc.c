@@ -162,7 +162,9 @@ int main(void)
         "engine](engine.md#operations). The dtypes are those that this build plans on the\nCPU; "
         "`fathom doctor --ops` asks the devices of a machine. A sample works on `x [i j]` of dtype "
         "`t` in the graph `g`\n(`fathom/samples.h`, `src/ops/samples.c`). What steps, like a "
-        "count, has a gradient of zero.\n\n");
+        "count, has a gradient of zero. A mean is\nthe sum in the dtype of its elements, divided: "
+        "of f32 whose sum "
+        "is infinite it is infinite, so cast them to f64 (f16 and bf16 are summed in f32).\n\n");
     put_elementwise(ctx);
     put_others(ctx);
     put_inner();

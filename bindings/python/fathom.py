@@ -2854,7 +2854,8 @@ def stop_gradient(v: Value) -> Value:
 
 @_method
 def mean(v: Value, axes: Optional[Axes] = None) -> Value:
-    """Mean; of integers: cast them first.
+    """Mean: the sum, in the dtype of v, divided; cast integers, and f32 of which the sum is
+    infinite, to f64 first.
 
     axes: axes of v, "y x" or ["y", "x"]; all where none are given
     dtypes: reals complex; gradient: yes"""

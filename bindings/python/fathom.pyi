@@ -439,7 +439,8 @@ class Value:
         dtypes: all; gradient: yes"""
         ...
     def mean(self, axes: Optional[Axes] = None) -> Value:
-        """Mean; of integers: cast them first.
+        """Mean: the sum, in the dtype of v, divided; cast integers, and f32 of which the sum is
+        infinite, to f64 first.
 
         axes: axes of v, "y x" or ["y", "x"]; all where none are given
         dtypes: reals complex; gradient: yes"""
@@ -1205,7 +1206,8 @@ def stop_gradient(v: Value) -> Value:
 
 
 def mean(v: Value, axes: Optional[Axes] = None) -> Value:
-    """Mean; of integers: cast them first.
+    """Mean: the sum, in the dtype of v, divided; cast integers, and f32 of which the sum is
+    infinite, to f64 first.
 
     axes: axes of v, "y x" or ["y", "x"]; all where none are given
     dtypes: reals complex; gradient: yes"""

@@ -79,7 +79,8 @@ FTH_API fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val
 #define fth_arg(a) fth_map1(FTH_EW_ARG, a)
 #define fth_abs2(a) fth_map1(FTH_EW_ABS2, a) /* |a|^2, real */
 #define fth_complex(re, im) fth_map2(FTH_EW_COMPLEX, re, im)
-/* min(max(v, lo), hi); an infinite end is none. NaN stays NaN. At an end the gradient flows on. */
+/* min(max(v, lo), hi); an infinite end is none. NaN stays NaN. At an end the gradient flows on. An
+ * i64 that no double is as an end: fth_max or fth_min with fth_const_i64. */
 FTH_API fth_val fth_clip_(fth_site site, fth_val v, double lo, double hi);
 #define fth_clip(v, lo, hi) fth_clip_(FTH_HERE, (v), (lo), (hi))
 
@@ -131,7 +132,9 @@ typedef enum fth_red {
 FTH_API fth_val fth_reduce_(fth_site site, fth_red red, fth_val v, const char *axes);
 FTH_API fth_val fth_count_(fth_site site, fth_val v,
                            const char *axes); /* number of nonzero elements, i64 */
-FTH_API fth_val fth_mean_(fth_site site, fth_val v, const char *axes); /* reals and complex */
+/* Of reals and complex: the sum in their dtype, divided. Where the sum of f32 is infinite, so is
+ * the mean: cast to f64 first. f16 and bf16 are summed in f32. */
+FTH_API fth_val fth_mean_(fth_site site, fth_val v, const char *axes);
 FTH_API fth_val fth_variance_(fth_site site, fth_val v,
                               const char *axes); /* divides by n, not n-1 */
 FTH_API fth_val fth_arg_(fth_site site, bool largest, fth_val v,
@@ -205,7 +208,8 @@ FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth
  * smallest or largest stays (of two zeros -0 is the smaller; NaN beats every number). Every row
  * begins as `fill`, which the dtype must hold: rows that nobody writes keep it, and it takes part
  * in a minimum or maximum. INFINITY is the last number of an integer dtype, -INFINITY the first:
- * with it a maximum is that of the rows alone. */
+ * with it a maximum is that of the rows alone. An i64 c that no double is: for FTH_SCATTER_SET as
+ * for fth_pad; for a maximum fth_max(c, the one with -INFINITY). */
 typedef enum fth_scatter_how { FTH_SCATTER_SET, FTH_SCATTER_MIN, FTH_SCATTER_MAX } fth_scatter_how;
 FTH_API fth_val fth_scatter_(fth_site site, fth_scatter_how how, fth_val v, const char *from,
                              fth_val index, const char *into, double fill);
@@ -231,6 +235,8 @@ FTH_API fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t f
 /* Every `step`th element from `from` on, as many as `into` has. */
 FTH_API fth_val fth_slice_step_(fth_site site, fth_val v, const char *axis, int64_t from,
                                 int64_t step, const char *into);
+/* `before` elements of one value, then v, then as many as `into` has room for. Of an i64 c that no
+ * double is: fth_xor(fth_pad(fth_xor(v, c), .., 0), c). */
 FTH_API fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before,
                          const char *into, double value);
 /* What is read beyond the ends of an axis a b c: */
