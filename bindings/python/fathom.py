@@ -18,6 +18,7 @@ import atexit
 import csv as _csv
 import ctypes as C
 import ctypes.util
+import inspect
 import json as _json
 import math
 import operator
@@ -472,10 +473,13 @@ def _keep(text):
     return C.cast(_strings[text], S)
 
 
+_NOT_CALLERS = {__file__, "<__array_function__ internals>"}  # the second one of NumPy before 1.25
+
+
 def _site():
     """The innermost line that is not in this file."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+    while frame.f_back is not None and frame.f_code.co_filename in _NOT_CALLERS:
         frame = frame.f_back
     code = frame.f_code
     return Site(_keep(code.co_filename), _keep(code.co_name), frame.f_lineno)
@@ -616,8 +620,14 @@ def _whole(x, what):
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def _scalar(x):
+    """The number of an array without axes, such as a run gives."""
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
 def _real(x, what):
     """A number that C takes as a double."""
+    x = _scalar(x)
     if isinstance(x, (int, np.integer)) and not -2 ** 53 <= x <= 2 ** 53:
         try:
             exact = int(float(x)) == x
@@ -625,7 +635,7 @@ def _real(x, what):
             exact = False
         if not exact:
             _refuse(f"{what} is {reprlib.repr(int(x))}, which is not a number of f64, as this must be", "GRAPH_ATTR",
-                    "operators, minimum and maximum take any i64")
+                    "operators, minimum and maximum take any i64, and clip, pad and scatter of i64 do")
     if isinstance(x, (float, int, np.floating, np.integer)):
         return float(x)
     _refuse(f"{what}: expected a number, found {_shown(x)}", "GRAPH_ATTR", "a number, such as 0.5")
@@ -639,6 +649,7 @@ def _flag(x, what):
 
 def _number(x, dtype, what):
     """A Python or NumPy number as one of `dtype`, refused where its value would change."""
+    x = _scalar(x)
     if not isinstance(x, (bool, int, float, complex, np.number, np.bool_)):
         _refuse(f"{what}: expected a number, found {_shown(x)}", "GRAPH_ATTR", "a number, such as 0.5")
     if isinstance(x, (bool, np.bool_)):
@@ -1629,6 +1640,10 @@ def _map(op, a, b=None, c=None):
     return _add("fth_map_", EW[op], _value(op, a), b if b is not None else Val(), c if c is not None else Val())
 
 
+def _is_two(x):
+    return isinstance(_scalar(x), (int, float, complex, np.generic)) and x == 2
+
+
 def _binary(op, swap=False):
     def method(self, other):
         value = self._lift(other)
@@ -1649,10 +1664,16 @@ class Value:
     id: int
 
     __slots__ = ("graph", "id", "__weakref__")
-    __array_ufunc__ = None  # array * value must not become an array of values
 
     def __init__(self, graph: Graph, id: int) -> None:
         self.graph, self.id = graph, id
+
+    # np.exp(v), np.float32(2) * v and np.sum(v, "x"); arrays never become arrays of values.
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _numpy_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _numpy_function(function, args, kwargs)
 
     @property
     def _as_parameter_(self):
@@ -1684,6 +1705,7 @@ class Value:
     def _lift(self, x):
         if isinstance(x, Value):
             return x
+        x = _scalar(x)
         if isinstance(x, (bool, int, float, complex, np.generic)):
             return self.graph.const(x, self.dtype)
         return NotImplemented
@@ -1702,7 +1724,7 @@ class Value:
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
 
     def __pow__(self, other: Operand) -> Value:
-        if not isinstance(other, Value) and other == 2:
+        if _is_two(other):
             return _map("sqr", self)
         return _binary("pow")(self, other)
 
@@ -2083,7 +2105,7 @@ class Graph:
     def const(self, value: Number, dtype: DType = "f32") -> Value:
         """The number `value`, without axes; refused where the dtype does not hold it."""
         number = _dtype_number(dtype)
-        dtype = _NAME_OF[number]
+        dtype, value = _NAME_OF[number], _scalar(value)
         if not isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
             _refuse(f"const: expected a number, found {value!r}", "GRAPH_VALUE",
                     "arrays become values with names of axes: g.input(name, array, axes)")
@@ -2785,16 +2807,6 @@ _FUNCTIONS.update({
 
 
 @_method
-def clip(v: Value, lo: float, hi: float) -> Value:
-    """min(max(v, lo), hi); an infinite end is none.
-
-    lo: the least number; -math.inf: none
-    hi: the largest number; math.inf: none
-    dtypes: integers reals; gradient: yes"""
-    return _add("fth_clip_", v, lo, hi)
-
-
-@_method
 def expand(v: Value, axes: Axes) -> Value:
     """Repeat v along new axes, which come outermost, in their order.
 
@@ -2953,18 +2965,6 @@ def collect(v: Value, entries: str) -> Value:
 
 
 @_method
-def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Value:
-    """Longer along an axis, by elements of one value.
-
-    axis: an axis of v
-    before: elements before the first; as many after the last as `into` has room for
-    into: an axis of the size that the result has, declared before
-    value: what they are
-    dtypes: all; gradient: yes"""
-    return _add("fth_pad_", v, _axis(axis), before, _axis(into), value)
-
-
-@_method
 def slice_step(v: Value, axis: str, start: int, step: int, into: str) -> Value:
     """Every `step`th element from `start` on.
 
@@ -3090,6 +3090,41 @@ def cholesky(a: Value, row: str, col: str) -> Value:
 
 
 # ---- end of what is made
+
+
+def _rounds(v, x, what):
+    """Whether x, for the value v of i64, is a whole number that C's double would round."""
+    x = _scalar(x)
+    return (_value(what, v).dtype == "i64" and isinstance(x, (int, np.integer))
+            and -2 ** 63 <= int(x) < 2 ** 63 and int(float(int(x))) != int(x))
+
+
+@_method
+def clip(v: Value, lo: float, hi: float) -> Value:
+    """min(max(v, lo), hi); an infinite end is none.
+
+    lo: the least number; -math.inf: none
+    hi: the largest number; math.inf: none. Of i64 any i64"""
+    if not (_rounds(v, lo, "clip") or _rounds(v, hi, "clip")):
+        return _add("fth_clip_", v, lo, hi)
+    lo, hi = (int(x) if _rounds(v, x, "clip") else _real(x, "clip: an argument") for x in (lo, hi))
+    if not lo <= hi:
+        _refuse(f"clip: {v!r} cannot lie between {lo} and {hi}; the lower end comes first", "GRAPH_ATTR")
+    v = v if lo == -math.inf else maximum(v, lo)
+    return v if hi == math.inf else minimum(v, hi)
+
+
+@_method
+def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Value:
+    """Longer along an axis, by elements of one value.
+
+    axis: an axis of v
+    before: elements before the first; as many after the last as `into` has room for
+    into: an axis of the size that the result has, declared before
+    value: what they are; of i64 any i64"""
+    if not _rounds(v, value, "pad"):
+        return _add("fth_pad_", v, _axis(axis), before, _axis(into), value)
+    return pad(v ^ value, axis, before, into) ^ value  # 0 ^ value, and the elements as they were
 
 
 @_method
@@ -3252,9 +3287,14 @@ def scatter(v: Value, axis: Axes, index: Value, into: str, how: str = "set",
     """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
     is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
     `fill`, which the dtype must hold and which takes part in a minimum or maximum; math.inf is the last
-    number of integers, -math.inf the first."""
-    return _add("fth_scatter_", _one_of(SCATTER, how, "scatter: how"), v, _axes(axis), index,
-                          _axis(into), fill)
+    number of integers, -math.inf the first. Of i64 it is any i64."""
+    number = _one_of(SCATTER, how, "scatter: how")
+    if not _rounds(v, fill, "scatter"):
+        return _add("fth_scatter_", number, v, _axes(axis), index, _axis(into), fill)
+    if how == "set":
+        return scatter(v ^ fill, axis, index, into) ^ fill
+    none, least = (math.inf, minimum) if how == "min" else (-math.inf, maximum)
+    return least(scatter(v, axis, index, into, how, none), fill)
 
 
 @_method
@@ -3426,6 +3466,144 @@ def schedule(kind: str, step: int, rate: float, last: float = 0.0, steps: int = 
                        _real(last, "schedule: last"), _int(steps, "schedule: steps", lo=1),
                        _int(warmup, "schedule: warmup", lo=0), _real(rise, "schedule: rise"))
     return _lib.fth_schedule_rate(C.byref(s), _int(step, "schedule: step", lo=0))
+
+
+# ---- NumPy's functions of values: np.exp(v) builds v.exp() ---------------------------------------
+
+# Those that mean the same. NumPy's floor_divide and remainder round down, and // and % of values do not.
+_UFUNCS = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow",
+           "fmod": "mod", "absolute": "abs", "fabs": "abs", "negative": "neg", "square": "sqr",
+           "reciprocal": "recip", "rint": "round", "conjugate": "conj", "minimum": "min", "maximum": "max",
+           "arctan2": "atan2", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
+           "greater": "gt", "greater_equal": "ge", "bitwise_and": "and", "bitwise_or": "or",
+           "bitwise_xor": "xor", "invert": "not", "logical_and": "and", "logical_or": "or",
+           "logical_xor": "xor", "logical_not": "not",
+           **{name: name for name in "add sqrt exp expm1 log log1p sin cos tanh sign floor ceil isnan "
+              "isfinite".split()}}
+_LEFT = {"floor_divide": "idiv", "remainder": "mod"}  # of np.int64(7) // v, which is the operator
+_BY_REDUCTION = {"add": "v.sum(axes)", "multiply": "v.prod(axes)", "minimum": "v.min(axes)",
+                 "maximum": "v.max(axes)", "logical_and": "v.all(axes)", "logical_or": "v.any(axes)"}
+# What to write for others, by the names of NumPy's functions.
+_INSTEAD = {name: words for names, words in (
+    ("floor_divide", "v // w rounds toward zero; (v / w).floor() of reals rounds down"),
+    ("remainder mod", "v % w has the sign of v, as np.fmod; v - w * (v / w).floor() has that of w"),
+    ("matmul dot vdot inner tensordot einsum vecdot matvec vecmat linalg.multi_dot",
+     "products name what is summed: a.dot(b, axes)"),
+    ("outer multiply.outer", 'a * b.expand("axis of a")'),
+    ("log2", "v.log() * (1 / math.log(2))"), ("log10", "v.log() * (1 / math.log(10))"),
+    ("exp2", "(v * math.log(2)).exp()"), ("tan", "v.sin() / v.cos()"),
+    ("sinh", "(v.exp() - (-v).exp()) * 0.5"), ("cosh", "(v.exp() + (-v).exp()) * 0.5"),
+    ("hypot", "(v ** 2 + w ** 2).sqrt()"), ("isinf", "v.abs() == math.inf"),
+    ("trunc fix", "v.sign() * v.abs().floor()"), ("deg2rad radians", "v * (math.pi / 180)"),
+    ("rad2deg degrees", "v * (180 / math.pi)"), ("logaddexp", "fathom.stack([v, w], axis).logsumexp(axis)"),
+    ("fmin fmax", "fathom.minimum and maximum, which give NaN where either is"),
+    ("left_shift", "v * 2 ** n of integers"), ("add.accumulate", "v.cumsum(axis)"),
+    ("add.at", "v.scatter_add(axis, index, into)"),
+    ("concatenate append hstack vstack concat", "fathom.concat([a, b], axes, into)"),
+    ("stack", "fathom.stack([a, b], axis)"),
+    ("transpose swapaxes moveaxis permute_dims", "axes go by name, in any order; v.layout(axes) changes that in memory"),
+    ("reshape ravel", "v.merge(axes, into) and v.split(axis, into)"),
+    ("expand_dims broadcast_to tile", "v.expand(axes)"), ("repeat", "v.upsample(axis, factor, into)"),
+    ("squeeze", "v.column(axis, 0)"), ("take take_along_axis", "v.gather(axis, index)"),
+    ("save savez savez_compressed savetxt", 'g.plan(v, into="x.npy").run()'),
+    ("histogram bincount", "v.histogram(axis, bin_axis, lo, hi)"), ("percentile", "v.quantile(axis, q / 100)"),
+    ("argsort", "v.sort(axis)[1]"), ("partition argpartition", "v.topk(axis, into)"),
+    ("convolve correlate", "v.correlate(axes, weights, taps)"), ("cumprod", 'v.scan(axis, "prod")'),
+    ("diff", "v.slice(axis, 1, into) - v.slice(axis, 0, into)"),
+    ("nan_to_num", "fathom.where(v.isnan(), 0, v)"),
+    ("nansum nanmean nanmax nanmin", "fathom.where(v.isnan(), 0, v).sum(axes), with the number that fits"),
+    ("zeros_like ones_like full_like empty_like", 'g.const(number, "f32").expand(axes)'),
+    ("linalg.norm", "(v.abs() ** 2).sum(axes).sqrt()"), ("linalg.inv linalg.det linalg.slogdet", "v.inverse(row, col)"),
+    ("linalg.eigh linalg.eigvalsh", "v.eigh(row, col)"),
+    ("linalg.solve", "L = a.cholesky(row, col), then fathom.solve and solve_t"),
+    ("fft.fft2 fft.fftn", "v.fft(axes, into)"), ("fft.ifft2 fft.ifftn", "v.ifft(axes, into)"),
+    ("fft.rfft2 fft.rfftn", "v.rfft(axes, into)"), ("fft.irfft2 fft.irfftn", "v.irfft(axes, into)"),
+) for name in names.split()}
+
+
+def _no_equal(name):
+    """The TypeError for a function of NumPy's that none of ours is."""
+    last, instead = name.split(".")[-1], _INSTEAD.get(name)
+    if instead is None and hasattr(Value, last) and last in __all__:
+        instead = f"v.{last}(..): help(fathom.{last})"
+    instead = instead or "what the engine has: help(fathom); v.numpy() runs it and gives an array"
+    return TypeError(f"np.{name} does not take values of a graph; instead: {instead}")
+
+
+def _numpy_ufunc(ufunc, method, inputs, options):
+    name = ufunc.__name__
+    if method != "__call__":
+        if method == "reduce" and name in _BY_REDUCTION:
+            raise TypeError(f"np.{name}.reduce does not take values of a graph; instead: {_BY_REDUCTION[name]}")
+        raise _no_equal(f"{name}.{method}")
+    if any(x is not None for x in options.values()):
+        raise TypeError(f"np.{name} of a value takes no {next(iter(options))}=: it builds a value, and a run "
+                        "puts its numbers into an array: g.plan(v, into=array).run()")
+    if name == "positive":
+        return inputs[0]
+    op = _UFUNCS.get(name) or (_LEFT.get(name) if isinstance(inputs[0], np.generic) else None)
+    if op is None:
+        raise _no_equal(name)
+    if name == "power" and isinstance(inputs[0], Value) and _is_two(inputs[1]):
+        return _map("sqr", inputs[0])
+    values = _lifted(f"np.{name}", *inputs)
+    if name.startswith("logical_") and values[0].dtype != "bool":
+        raise TypeError(f"np.{name} asks for truths, and {values[0]!r} has none; instead: the comparison, v != 0")
+    return _map(op, *values)
+
+
+def _np_clip(a, a_min=None, a_max=None, *, min=None, max=None):
+    lo, hi = (x if x is not None else y for x, y in ((a_min, min), (a_max, max)))
+    _value("np.clip", a)
+    if isinstance(lo, Value) or isinstance(hi, Value):
+        a = a if lo is None else maximum(a, lo)
+        return a if hi is None else minimum(a, hi)
+    return clip(a, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+
+
+def _np_round(a, decimals=0):
+    if decimals != 0:
+        raise TypeError("np.round of a value takes no decimals; instead: (v * 100.0).round() * 0.01")
+    return _map("round", _value("np.round", a))
+
+
+def _np_argmax(largest, a, axis):
+    return _extreme(largest, _value("np.argmax" if largest else "np.argmin", a), axis)
+
+
+# name: with the arguments of NumPy's that mean something here; axis= names axes.
+_ARRAY_FUNCTIONS = {
+    **{name: lambda a, axis=None, ours=ours: _reduce(ours, a, axis)
+       for ours in ("sum", "prod", "min", "max", "any", "all") for name in (ours, f"a{ours}")},
+    "mean": lambda a, axis=None: mean(a, axis), "var": lambda a, axis=None: variance(a, axis),
+    "std": lambda a, axis=None: variance(a, axis).sqrt(),
+    "count_nonzero": lambda a, axis=None: count(a, axis),
+    "argmax": lambda a, axis=None: _np_argmax(True, a, axis),
+    "argmin": lambda a, axis=None: _np_argmax(False, a, axis),
+    "median": lambda a, axis: median(a, axis), "quantile": lambda a, q, axis: quantile(a, axis, q),
+    "cumsum": lambda a, axis: cumsum(a, axis), "sort": lambda a, axis: sort(a, axis)[0],
+    "flip": lambda m, axis: flip(m, axis), "roll": lambda a, shift, axis: roll(a, axis, shift),
+    "where": lambda condition, x, y: where(condition, x, y), "clip": _np_clip,
+    "round": _np_round, "around": _np_round, "round_": _np_round,
+    "real": lambda val: real(val), "imag": lambda val: imag(val), "angle": lambda z: arg(z), "shape": lambda a: a.shape, "ndim": lambda a: len(a.shape),
+    "size": lambda a: math.prod(a.shape),
+}
+
+
+def _numpy_function(function, args, options):
+    module, name = function.__module__ or "", function.__name__
+    if "." in module and not module.startswith("numpy._"):
+        name = f"{module.split('.')[-1]}.{name}"
+    ours = _ARRAY_FUNCTIONS.get(name)
+    if ours is None:
+        raise _no_equal(name)
+    given = {key: x for key, x in options.items() if x is not None}
+    try:
+        inspect.signature(ours).bind(*args, **given)
+    except TypeError as e:
+        takes = ", ".join(p for p in inspect.signature(ours).parameters if p != "ours")
+        raise TypeError(f"np.{name} of a value takes {takes}, with names of axes: {e}") from None
+    return ours(*args, **given)
 
 
 # ---- operations of your own, from shared objects (fathom/op_check.h) ----------------------------
@@ -4903,6 +5081,7 @@ _FACTS = {
     "where": "dtypes: all; gradient: yes",
     "complex_of": "dtypes: f32 f64; gradient: yes",
     "cast": "dtypes: bool integers reals; gradient: yes",
+    "clip": "dtypes: integers reals; gradient: yes",
     "split": "dtypes: all; gradient: yes",
     "Value.sum": "dtypes: all; gradient: yes",
     "Value.prod": "dtypes: all; gradient: yes",
@@ -4921,6 +5100,7 @@ _FACTS = {
     "concat": "dtypes: all; gradient: yes",
     "stack": "dtypes: all; gradient: yes",
     "slice_axis": "dtypes: all; gradient: yes",
+    "pad": "dtypes: all; gradient: yes",
     "sort": "dtypes: bool integers reals; gradient: yes",
     "topk": "dtypes: bool integers reals; gradient: yes",
     "median": "dtypes: integers reals; gradient: yes",

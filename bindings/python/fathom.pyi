@@ -143,6 +143,8 @@ class Value:
     graph: Graph
     id: int
     def __init__(self, graph: Graph, id: int) -> None: ...
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any: ...
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
     @property
     def dtype(self) -> str:
         """The name of its dtype: "f32"."""
@@ -392,13 +394,6 @@ class Value:
 
         dtypes: reals complex; gradient: yes"""
         ...
-    def clip(self, lo: float, hi: float) -> Value:
-        """min(max(v, lo), hi); an infinite end is none.
-
-        lo: the least number; -math.inf: none
-        hi: the largest number; math.inf: none
-        dtypes: integers reals; gradient: yes"""
-        ...
     def expand(self, axes: Axes) -> Value:
         """Repeat v along new axes, which come outermost, in their order.
 
@@ -508,15 +503,6 @@ class Value:
         entries: an axis of Graph.axis_ragged
         dtypes: all; gradient: yes"""
         ...
-    def pad(self, axis: str, before: int, into: str, value: float = 0.0) -> Value:
-        """Longer along an axis, by elements of one value.
-
-        axis: an axis of v
-        before: elements before the first; as many after the last as `into` has room for
-        into: an axis of the size that the result has, declared before
-        value: what they are
-        dtypes: all; gradient: yes"""
-        ...
     def slice_step(self, axis: str, start: int, step: int, into: str) -> Value:
         """Every `step`th element from `start` on.
 
@@ -606,6 +592,24 @@ class Value:
         col: axis of the columns
         dtypes: f32 f64 complex; gradient: yes"""
         ...
+    def clip(self, lo: float, hi: float) -> Value:
+        """min(max(v, lo), hi); an infinite end is none.
+
+        lo: the least number; -math.inf: none
+        hi: the largest number; math.inf: none. Of i64 any i64
+
+        dtypes: integers reals; gradient: yes"""
+        ...
+    def pad(self, axis: str, before: int, into: str, value: float = 0.0) -> Value:
+        """Longer along an axis, by elements of one value.
+
+        axis: an axis of v
+        before: elements before the first; as many after the last as `into` has room for
+        into: an axis of the size that the result has, declared before
+        value: what they are; of i64 any i64
+
+        dtypes: all; gradient: yes"""
+        ...
     def cast(self, dtype: DType) -> Value:
         """v with another dtype, "f32" or np.float32: the only way to change one. Real to integer truncates, and
         NaN or a number out of range fails the run; to bool it gives v != 0.
@@ -684,7 +688,7 @@ class Value:
         """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
         is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
         `fill`, which the dtype must hold and which takes part in a minimum or maximum; math.inf is the last
-        number of integers, -math.inf the first.
+        number of integers, -math.inf the first. Of i64 it is any i64.
 
         dtypes: all; gradient: yes"""
         ...
@@ -1145,15 +1149,6 @@ def where(condition: Value, a: Operand, b: Operand) -> Value:
     ...
 
 
-def clip(v: Value, lo: float, hi: float) -> Value:
-    """min(max(v, lo), hi); an infinite end is none.
-
-    lo: the least number; -math.inf: none
-    hi: the largest number; math.inf: none
-    dtypes: integers reals; gradient: yes"""
-    ...
-
-
 def expand(v: Value, axes: Axes) -> Value:
     """Repeat v along new axes, which come outermost, in their order.
 
@@ -1295,17 +1290,6 @@ def collect(v: Value, entries: str) -> Value:
     ...
 
 
-def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Value:
-    """Longer along an axis, by elements of one value.
-
-    axis: an axis of v
-    before: elements before the first; as many after the last as `into` has room for
-    into: an axis of the size that the result has, declared before
-    value: what they are
-    dtypes: all; gradient: yes"""
-    ...
-
-
 def slice_step(v: Value, axis: str, start: int, step: int, into: str) -> Value:
     """Every `step`th element from `start` on.
 
@@ -1414,6 +1398,28 @@ def cholesky(a: Value, row: str, col: str) -> Value:
     row: axis of the rows
     col: axis of the columns
     dtypes: f32 f64 complex; gradient: yes"""
+    ...
+
+
+def clip(v: Value, lo: float, hi: float) -> Value:
+    """min(max(v, lo), hi); an infinite end is none.
+
+    lo: the least number; -math.inf: none
+    hi: the largest number; math.inf: none. Of i64 any i64
+
+    dtypes: integers reals; gradient: yes"""
+    ...
+
+
+def pad(v: Value, axis: str, before: int, into: str, value: float = 0.0) -> Value:
+    """Longer along an axis, by elements of one value.
+
+    axis: an axis of v
+    before: elements before the first; as many after the last as `into` has room for
+    into: an axis of the size that the result has, declared before
+    value: what they are; of i64 any i64
+
+    dtypes: all; gradient: yes"""
     ...
 
 
@@ -1560,7 +1566,7 @@ def scatter(v: Value, axis: Axes, index: Value, into: str, how: str = 'set', fil
     """out[..index[i]..] = v[..i..], the last i; with how="min" or "max" the smallest or largest of them. `axis`
     is that of `index`, or several, outermost first; the axis `into` takes its place. Rows begin as
     `fill`, which the dtype must hold and which takes part in a minimum or maximum; math.inf is the last
-    number of integers, -math.inf the first.
+    number of integers, -math.inf the first. Of i64 it is any i64.
 
     dtypes: all; gradient: yes"""
     ...

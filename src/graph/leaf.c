@@ -306,8 +306,9 @@ fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, doub
     const int64_t integer = whole && fits ? (int64_t)re : 0;
     if (g && whole && (!fits || (double)integer != re))
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR,
-                           "const: %g is not a whole number and cannot be %s", re,
-                           fth_dtype_name(dtype));
+                           floor(re) == re ? "const: %g does not fit %s"
+                                           : "const: %g is not a whole number and cannot be %s",
+                           re, fth_dtype_name(dtype));
     if (g && im != 0.0 && !fth_dtype_is_complex(dtype))
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %g%+gi is complex and cannot be %s",
                            re, im, fth_dtype_name(dtype));
