@@ -3,12 +3,10 @@
 
 #include "base/assert.h"
 #include "config/node.h"
+#include "text/nearness.h"
 #include "text/number.h"
 
-#include <ctype.h>
 #include <string.h>
-
-enum { NEAR_LONGEST = 64 }; /* longer names get no suggestion; ours have up to some 40 bytes */
 
 static const struct {
     const char *name, *one, *many;
@@ -62,50 +60,11 @@ int fth__word_find(const char *words, const char *word)
 
 /* ---- nearness ---- */
 
-/* A changed case, or - for _, is no edit. */
-static int change_cost(char a, char b)
-{
-    const bool dashes = (a == '-' || a == '_') && (b == '-' || b == '_');
-    return dashes || tolower((unsigned char)a) == tolower((unsigned char)b) ? 0 : 2;
-}
-
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-int fth__distance(const char *a, size_t n_a, const char *b, size_t n_b)
-{
-    int row[3][NEAR_LONGEST + 1] = {{0}}; /* two letters ago, one letter ago, now */
-    if (n_a > NEAR_LONGEST || n_b > NEAR_LONGEST) return 4 * NEAR_LONGEST;
-    for (size_t j = 0; j <= n_b; j++) row[2][j] = (int)(2 * j);
-    for (size_t i = 1; i <= n_a; i++) {
-        memcpy(row[0], row[1], sizeof row[0]);
-        memcpy(row[1], row[2], sizeof row[1]);
-        row[2][0] = (int)(2 * i);
-        for (size_t j = 1; j <= n_b; j++) {
-            int d = row[1][j - 1] + change_cost(a[i - 1], b[j - 1]);
-            d = least(d, least(row[1][j], row[2][j - 1]) + 2);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d = least(d, row[0][j - 2] + 2);
-            row[2][j] = d;
-        }
-    }
-    const bool same = n_a == n_b && memcmp(a, b, n_a) == 0;
-    return row[2][n_b] == 0 && !same ? 1 : row[2][n_b];
-}
-
-/* One edit in three letters is still near; of a very short name only its case. */
-static int near_enough(size_t n)
-{
-    return n < 3 ? 1 : n < 6 ? 2 : (int)(2 * n / 3);
-}
-
 int fth_word_nearest(const char *words, const char *word)
 {
     size_t n = 0;
     const char *w;
-    int best = near_enough(strlen(word)) + 1, found = -1;
+    int best = fth__near_enough(strlen(word)) + 1, found = -1;
     for (int i = 0; (w = fth__word(words, i, &n)); i++) {
         const int d = fth__distance(w, n, word, strlen(word));
         if (d < best) best = d, found = i;
@@ -125,12 +84,12 @@ static int key_distance(const char *known, const char *written)
     const char *a = leaf_of(known), *b = leaf_of(written);
     const int whole = fth__distance(known, strlen(known), written, strlen(written));
     const int leaf = fth__distance(a, strlen(a), b, strlen(b));
-    return leaf > near_enough(strlen(b)) ? 4 * NEAR_LONGEST : least(whole, leaf + 2);
+    return leaf > fth__near_enough(strlen(b)) ? FTH__FAR : (whole < leaf + 2 ? whole : leaf + 2);
 }
 
 const char *fth__schema_nearest(const fth_schema *s, const char *name)
 {
-    int best = near_enough(strlen(name)) + 3;
+    int best = fth__near_enough(strlen(name)) + 3;
     const char *found = NULL;
     for (int64_t k = 0; k < s->n_keys; k++) {
         int d = key_distance(s->key[k].name, name);
@@ -141,7 +100,8 @@ const char *fth__schema_nearest(const fth_schema *s, const char *name)
             if (n >= sizeof alias) continue;
             memcpy(alias, w, n);
             alias[n] = '\0';
-            d = least(d, key_distance(alias, name));
+            const int other = key_distance(alias, name);
+            if (other < d) d = other;
         }
         if (d < best) best = d, found = s->key[k].name;
     }

@@ -19,9 +19,6 @@ const char *fth__schema_nearest(const fth_schema *s, const char *name);
 const char *fth__word(const char *words, int i, size_t *length);
 /* Number of the word that is equal to `word`, -1: none. NULL `words` has none. */
 int fth__word_find(const char *words, const char *word);
-/* Half edits between two names: an inserted, missing, changed or swapped letter is two; names that
- * differ only by case, or by - and _, are one apart. */
-int fth__distance(const char *a, size_t n_a, const char *b, size_t n_b);
 
 /* "an integer in [1, inf)", "one of exp softplus", "a list of paths": what a row takes. */
 void fth__schema_expects(fth__text *t, const fth_config_key *row);

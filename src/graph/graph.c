@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
+#include "text/nearness.h"
 
 #include <fathom/ragged.h>
 
@@ -246,17 +247,30 @@ int fth__axis_parts(const fth_graph *g, fth_axis_id axis, fth_axis_id *parts)
     return a->n_parts;
 }
 
-/* The known axis whose name is nearest, for hints; NULL when there is none. */
-static const char *nearest_axis(const fth_graph *g, const char *name, size_t n)
+/* What an axis that is not declared may be: a list with commas, a misspelt one, one of those here.
+ */
+static void hint_axes(const fth_graph *g, const char *name, size_t n, fth_err *err)
 {
-    const char *best = NULL;
-    size_t best_common = 1;
-    for (int64_t i = 0; i < g->n_axes; i++) {
-        size_t common = 0;
-        while (common < n && g->axis[i]->name[common] == name[common]) common++;
-        if (common > best_common) best = g->axis[i]->name, best_common = common;
+    if (memchr(name, ',', n)) {
+        fth_err_hint(err, "names of axes have spaces between them: \"y x\"");
+        return;
     }
-    return best;
+    int best = fth__near_enough(n) + 1;
+    const char *near = NULL;
+    char list[300];
+    fth__text declared;
+    fth__text_init(&declared, list, sizeof list);
+    for (int64_t i = 0; i < g->n_axes; i++) {
+        const char *known = g->axis[i]->name;
+        const int d = fth__distance(known, strlen(known), name, n);
+        if (d < best) best = d, near = known;
+        fth__text_add(&declared, " %s", known);
+    }
+    fth__text_mark_cut(&declared);
+    if (near)
+        fth_err_hint(err, "did you mean '%s'?", near);
+    else if (g->n_axes > 0)
+        fth_err_hint(err, "declare it with fth_axis(g, ..) first; declared are:%s", list);
 }
 
 fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n, fth_axis_id *id,
@@ -276,8 +290,7 @@ fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n, fth_axis
             const fth_status s =
                 FTH_FAIL(err, FTH_E_AXIS_NAME, "axis '%.*s' in \"%s\" is not declared", (int)len,
                          start, axes);
-            const char *near = nearest_axis(g, start, len);
-            if (near) fth_err_hint(err, "did you mean '%s'?", near);
+            hint_axes(g, start, len, err);
             return s;
         }
         for (int i = 0; i < *n; i++)

@@ -76,7 +76,7 @@ class Surprises(unittest.TestCase):
 
     def test_hints_are_python(self):
         g, x = self.g, self.x
-        self.refused(lambda: x.sum("q"), "declare the axis once with g.axis before", "AXIS_NAME")
+        self.refused(lambda: x.sum("q"), "declare it with g.axis(..) first; declared are: a b", "AXIS_NAME")
         self.refused(lambda: x.rename("a", "b"), 'g.axis_like("b", "a")', "AXIS_SIZE")
         self.refused(lambda: fathom.Context(threads=-1), "help(fathom)", "USAGE")
         g.axis_like("a2", "a")

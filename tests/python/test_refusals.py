@@ -181,6 +181,16 @@ class Data(Case):
             np.testing.assert_array_equal(self.g.input(name, (self.at("m.npz"), name), "a").numpy(), want)
         self.refused(lambda: self.g.input("n", (self.at("m.npz"), "c.npy"), "a"), "it holds: a.npy, b, b.npy", "FILE_KEY")
 
+    def test_names_of_axes(self):
+        g = fathom.Graph(memory="64M", threads=1)
+        self.refused(lambda: g.input("w", np.ones(3), "image"), "declare the axis once", "AXIS_NAME")
+        g.axes(image=3, Channel=4, y=5)
+        v = g.input("v", np.ones((3, 4)), "image Channel")
+        for wrong, word in (("imag", "did you mean 'image'?"), ("iamge", "did you mean 'image'?"), ("channel", "did you mean 'Channel'?"),
+                            ("Y", "did you mean 'y'?"), ("image,Channel", 'spaces between them: "y x"'),
+                            ("z", "g.axis(..) first; declared are: image Channel y")):
+            self.refused(lambda: v.sum(wrong), word, "AXIS_NAME")
+
     def test_numbers_without_a_sign(self):
         """u64 is read as i64, and a number that it does not hold is named."""
         for last in (2**63 - 1, 2**63 + 5):

@@ -8,6 +8,7 @@
 #include "job/find/jobs.h"
 #include "job/find/path.h"
 #include "mem/heap.h"
+#include "text/nearness.h"
 
 #include <dirent.h>
 #include <errno.h>

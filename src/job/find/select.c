@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/str.h"
 #include "config/schema.h"
+#include "text/nearness.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

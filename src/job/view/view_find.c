@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "config/schema.h"
 #include "job/ledger/view.h"
+#include "text/nearness.h"
 #include "text/width.h"
 
 #include <string.h>
