@@ -558,7 +558,7 @@ def _shown(x):
     """Something that was given, in a message: without the numbers of arrays."""
     if isinstance(x, np.ndarray):
         return f"{type(x).__name__} {x.dtype} {list(x.shape)}"
-    return f"{type(x).__name__} {reprlib.repr(x)}"
+    return f"{type(x).__name__} {' '.join(reprlib.repr(x).split())}"
 
 
 def _refuse_operand(what, x):
@@ -672,13 +672,15 @@ def _dtype_number(dtype):
     name = dtype if isinstance(dtype, str) and dtype in DTYPES else None
     if name is None and dtype is not None:  # NumPy takes None for f64
         try:
-            name = _DTYPE_OF.get(np.dtype(dtype))
+            name = _DTYPE_OF.get(np.dtype(dtype).newbyteorder("="))
         except TypeError:
             name = None
     if name is None:
-        wide = dtype == "u64" or dtype in (np.uint64, np.dtype(np.uint64))
-        raise Error(f"there is no dtype {dtype!r}", "DTYPE_OP",
-                    ('convert an array: x.astype("i8"); ' if wide else "") + "dtypes are " + " ".join(DTYPES))
+        shown = str(dtype) if isinstance(dtype, np.dtype) else repr(dtype)
+        wide = {"u64": "i8", "uint64": "i8", "float128": "f8", "longdouble": "f8", "complex256": "c16",
+                "clongdouble": "c16"}.get(shown if dtype.__class__ is not type else dtype.__name__)
+        raise Error(f"there is no dtype {shown}", "DTYPE_OP",
+                    (f'convert an array: x.astype("{wide}"); ' if wide else "") + "dtypes are " + " ".join(DTYPES))
     return DTYPES[name][0]
 
 
@@ -1011,7 +1013,11 @@ def _as_array(data):
         return np.asarray(data), None
     if hasattr(data, "__dlpack__"):
         return _from_dlpack(data)
-    return np.asarray(data), None
+    try:
+        return np.asarray(data), None
+    except ValueError as e:  # lists of lists of several lengths
+        _refuse(f"{_shown(data)} is no array: {e}", "GRAPH_VALUE",
+                "rows of several lengths are entries of an axis of g.axis_ragged")
 
 
 # ---- signals ---------------------------------------------------------------------------------
@@ -1278,7 +1284,7 @@ def _array_source(callbacks, array, number):
         return array[tuple(slice(a, a + b) for a, b in zip(lo, n))]
     s = _read_source(callbacks, array.shape, number, read, b"numpy", lambda index: array[index])
     callbacks.live.append(array)
-    if array.flags.c_contiguous and array.size and _settled(array):
+    if array.flags.c_contiguous and array.dtype.isnative and array.size and _settled(array):
         s.data = array.ctypes.data
     return s
 
@@ -1325,17 +1331,25 @@ def _file_source(context, place):
 _READABLE = "give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .h5, .hdf5, .h5ad, .zarr"
 
 
-def _number_of(array, dtype):
+def _without_numbers(data, array):
+    """What to do with an object of which NumPy makes no numbers."""
+    if hasattr(array[()], "tocsr"):
+        return "a sparse matrix goes by its arrays: g.axis_ragged takes indptr, g.input takes data and indices"
+    if hasattr(data, "filename") and hasattr(data, "keys"):
+        return "name one array of the file: ('x.h5', 'name')"
+    if hasattr(data, "to_numpy"):
+        return 'give columns of one dtype: x.to_numpy("f8")'
+    if array.dtype == object and array.ndim > 0:
+        return 'convert it: x.astype("f8")'
+    return "dtypes are " + " ".join(DTYPES)
+
+
+def _number_of(array, dtype, data):
     if array.dtype.kind not in "biufc":
-        what = _shown(array[()]) if array.ndim == 0 else f"an array of {array.dtype}"
-        raise Error(f"{what} holds no numbers", "DTYPE_OP", "a sparse matrix goes by its arrays: g.axis_ragged takes "
-                    "indptr, g.input takes data and indices" if hasattr(array[()], "tocsr") else
-                    "dtypes are " + " ".join(DTYPES))
-    if not array.dtype.isnative:
-        raise Error(f"an array of {array.dtype} has its bytes in the other order", "DTYPE_OP",
-                    'convert it: x.astype(x.dtype.newbyteorder("="))')
+        what = f"an array of {array.dtype}" if isinstance(data, np.ndarray) and data.ndim > 0 else _shown(data)
+        raise Error(f"{what} holds no numbers", "DTYPE_OP", _without_numbers(data, array))
     number = _dtype_number(dtype if dtype else array.dtype)
-    if _numpy_dtype(number) != array.dtype or not array.dtype.isnative:
+    if _numpy_dtype(number) != array.dtype.newbyteorder("="):
         raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
                     "convert the array, or cast in the graph")
     return number
@@ -1357,7 +1371,7 @@ class _Opened:
                 self._take_dtype(data, _dtype_number(dtype))
         else:
             array, own = _as_array(data)
-            self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own))
+            self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own, data))
             if not self.struct.data and array.size:
                 self.strided = array
 
@@ -1757,6 +1771,11 @@ class Value:
 
     __int__ = __complex__ = __index__ = __float__
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Only what is not there comes here."""
+        instead = _INSTEAD.get(name)
+        raise AttributeError(f"a value has no '{name}'" + (f"; instead: {instead}" if instead else ""))
+
     def __hash__(self) -> int:
         return hash((id(self.graph), self.id))
 
@@ -2030,8 +2049,9 @@ class Graph:
         return None if size < 0 else size
 
     def input(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Input:
-        """`data` from outside, over `axes` in the order in which it lies in memory: an array (C-contiguous ones are used in place; others are read in
-        pieces), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
+        """`data` from outside, over `axes` in the order in which it lies in memory: an array (C-contiguous ones are
+        used in place; others, and those of the other byte order, are read in pieces; a dataset of h5py or zarr is
+        read whole: give its file and name), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
         or x.zarr, or anything with __dlpack__ or a buffer. `name` is that in messages; `dtype` says
         what bits are where NumPy has no name for them: uint16 may be "bf16"."""
         label = _name(name, "an input")
@@ -2067,9 +2087,9 @@ class Graph:
             array, own = _Opened(self.context, None, data, dtype).array()
         else:
             array, own = _as_array(data)
-        number = _number_of(array, dtype or own)
-        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-            array = np.array(array, order="C")
+        number = _number_of(array, dtype or own, data)
+        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned and array.dtype.isnative):
+            array = np.array(array, array.dtype.newbyteorder("="), order="C")
         if not _settled(array):
             array[...] = array.view(np.uint8) != 0
         err, out = Err(), P()
@@ -2206,7 +2226,8 @@ class Plan:
         for flag in self._FLAGS:
             setattr(lim, flag, bool(limits.pop(flag, False)))
         if limits:
-            raise TypeError(f"plan() has no limit called {next(iter(limits))!r}")
+            raise TypeError(f"plan() has no limit called {next(iter(limits))!r}; there are memory, scratch, threads, "
+                            "stream, no_recompute, no_spill and no_fuse")
         sinks, _ = self._make_sinks(planning=True)
         lim.sinks = C.cast(sinks, C.POINTER(SinkStruct))
         outs = (Val * self._n)(*[v._as_parameter_ for v in all_values])
@@ -2291,8 +2312,10 @@ class Plan:
                     array = np.empty(() if planning else self._shapes[i], dtype)
                 elif array.dtype != dtype or array.shape != self._shapes[i] or \
                         not (array.flags.c_contiguous and array.flags.writeable):
+                    is_not = [word for word, holds in (("read-only", not array.flags.writeable), (
+                        "not C-contiguous", not array.flags.c_contiguous)) if holds]
                     raise Error(f"output {key!r} is {self._values[i]!r}; the array given for it is "
-                                f"{array.dtype} {array.shape}", "NO_SINK",
+                                f"{array.dtype} {array.shape}" + "".join(f", {word}" for word in is_not), "NO_SINK",
                                 "give a writable C-contiguous array of that shape and dtype")
                 result = array
                 s.data = array.ctypes.data
@@ -3515,6 +3538,10 @@ _INSTEAD = {name: words for names, words in (
     ("zeros_like ones_like full_like empty_like", 'g.const(number, "f32").expand(axes)'),
     ("linalg.norm", "(v.abs() ** 2).sum(axes).sqrt()"), ("linalg.inv linalg.det linalg.slogdet", "v.inverse(row, col)"),
     ("linalg.eigh linalg.eigvalsh", "v.eigh(row, col)"),
+    ("astype", 'v.cast("f64")'), ("T mT", "axes go by name, in any order; v.layout(axes) changes that in memory"),
+    ("flatten", "v.merge(axes, into)"), ("std", "v.variance(axes).sqrt()"), ("var", "v.variance(axes)"),
+    ("ndim", "len(v.axes)"), ("size", "math.prod(v.shape)"), ("tolist", "v.numpy().tolist()"),
+    ("copy", "v itself: it never changes"),
     ("linalg.solve", "L = a.cholesky(row, col), then fathom.solve and solve_t"),
     ("fft.fft2 fft.fftn", "v.fft(axes, into)"), ("fft.ifft2 fft.ifftn", "v.ifft(axes, into)"),
     ("fft.rfft2 fft.rfftn", "v.rfft(axes, into)"), ("fft.irfft2 fft.irfftn", "v.irfft(axes, into)"),

@@ -804,8 +804,9 @@ class Graph:
         """The size of the axis `name`; None if there is none of that name."""
         ...
     def input(self, name: str, data: Data, axes: Axes, dtype: Optional[DType] = None) -> Input:
-        """`data` from outside, over `axes` in the order in which it lies in memory: an array (C-contiguous ones are used in place; others are read in
-        pieces), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
+        """`data` from outside, over `axes` in the order in which it lies in memory: an array (C-contiguous ones are
+        used in place; others, and those of the other byte order, are read in pieces; a dataset of h5py or zarr is
+        read whole: give its file and name), a Source, "x.npy", "x.zarr", (file, name) with a file x.npz, x.safetensors, x.h5
         or x.zarr, or anything with __dlpack__ or a buffer. `name` is that in messages; `dtype` says
         what bits are where NumPy has no name for them: uint16 may be "bf16"."""
         ...

@@ -181,6 +181,56 @@ class Data(Case):
             np.testing.assert_array_equal(self.g.input(name, (self.at("m.npz"), name), "a").numpy(), want)
         self.refused(lambda: self.g.input("n", (self.at("m.npz"), "c.npy"), "a"), "it holds: a.npy, b, b.npy", "FILE_KEY")
 
+    def test_arrays_as_they_come(self):
+        """Read-only, not contiguous, in Fortran's order, of the other byte order, without axes, empty."""
+        g = fathom.Graph(memory="64M", threads=1)
+        g.axes(y=3, x=4, none=0)
+        a = np.arange(12, dtype="f4").reshape(3, 4)
+        locked = a.copy()
+        locked.flags.writeable = False
+        for i, x in enumerate((locked, np.repeat(a, 2, 1)[:, ::2], np.asfortranarray(a), a.astype(">f4"),
+                               np.asfortranarray(a.astype(">f4")))):
+            with self.subTest(i=i):
+                v = g.input(f"x{i}", x, "y x")
+                np.testing.assert_array_equal((v + 1).numpy(), a + 1)
+                p = g.param(f"p{i}", x, "y x")
+                g.plan([], updates=[fathom.assign(p, p + 1)]).run()
+                np.testing.assert_array_equal(p.array, a + 1)
+                np.testing.assert_array_equal(x, a)  # what was given stays
+        for kind in "<>":
+            for dtype in ("i8", "u2", "c16"):
+                x = (a * 100).astype(kind + dtype)
+                np.testing.assert_array_equal(g.input(kind + dtype, x, "y x").numpy(), x)
+        self.assertEqual(g.input("0-d", np.array(2.5, ">f8"), "").item(), 2.5)
+        self.assertEqual(g.input("empty", np.empty((0, 4)), "none x").sum("none").numpy().tolist(), [0] * 4)
+        source = fathom.Source((3, 4), ">f4", lambda lo, n: a[lo[0]:lo[0] + n[0], lo[1]:lo[1] + n[1]].astype(">f4"))
+        np.testing.assert_array_equal(g.input("source", source, "y x").numpy(), a)
+
+    def test_what_is_no_array(self):
+        g, a = self.g, np.ones(3)
+        out = np.empty((3, 2))
+        for wrong, word in ((a.astype("O"), 'x.astype("f8")'), (a.astype(np.longdouble), 'x.astype("f8")'),
+                            (a.astype("u8"), "there is no dtype uint64"), ([[1], [1, 2]], "g.axis_ragged"),
+                            ((i for i in range(3)), "generator"), ({"a": 1}, "dict {'a': 1} holds no numbers")):
+            self.refused(lambda: g.input("w", wrong, "a"), word)
+        locked = np.ones(3)
+        locked.flags.writeable = False
+        v = g.input("v", a, "a")
+        for wrong, word in ((out[:, 0], "(3,), not C-contiguous"), (locked, "(3,), read-only"), (np.ones(4), "float64 (4,)")):
+            self.refused(lambda: g.plan(v, into=wrong), word, "NO_SINK")
+        with self.assertRaises(TypeError) as caught:
+            g.plan(v, mem="1G")
+        self.assertIn("there are memory, scratch", str(caught.exception))
+
+    def test_attributes_of_arrays(self):
+        v = self.g.input("v", np.ones(3), "a")
+        for name, word in (("astype", "v.cast"), ("T", "v.layout"), ("reshape", "v.merge"), ("std", "v.variance(axes).sqrt()"),
+                           ("ndim", "len(v.axes)"), ("tolist", "v.numpy()"), ("nothing", "a value has no 'nothing'")):
+            self.assertFalse(hasattr(v, name))
+            with self.assertRaises(AttributeError) as caught:
+                getattr(v, name)
+            self.assertIn(word, str(caught.exception))
+
     def test_names_of_axes(self):
         g = fathom.Graph(memory="64M", threads=1)
         self.refused(lambda: g.input("w", np.ones(3), "image"), "declare the axis once", "AXIS_NAME")
