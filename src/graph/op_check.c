@@ -119,7 +119,13 @@ static fth_status check_relation(const fth_node *node, int in, int dim, fth_err 
                       (int)r.along);
     const char *kind = along_names[r.along];
     const bool follows = r.along != FTH_ACCUMULATE && r.along != FTH_WHOLE;
-    if (follows ? r.out_dim < 0 || r.out_dim >= to->n_axes : r.out_dim >= to->n_axes)
+    if (!follows && r.out_dim != -1) /* it would be cut along that one, with all of this one */
+        return REFUSE(
+            err, node,
+            "relation says that axis '%s' of operand %d is %s along axis %d of the output; "
+            "%s follows none: out_dim is -1",
+            axis, in, kind, r.out_dim, kind);
+    if (follows && (r.out_dim < 0 || r.out_dim >= to->n_axes))
         return REFUSE(err, node,
                       "relation says that axis '%s' of operand %d is %s along axis %d of an output "
                       "with %d",

@@ -265,13 +265,17 @@ TEST(what_relation_says)
     static const struct {
         fth_relation r;
         const char *words;
-    } cases[] = {{{.along = (fth_along)99}, "axis 'row' of operand 0 the kind 99"},
-                 {{.along = FTH_SAME, .out_dim = 2}, "is SAME along axis 2 of an output with 2"},
-                 {{.along = FTH_SAME, .out_dim = -1}, "is SAME along axis -1"},
-                 {{.along = FTH_SAME, .out_dim = 1}, "(6) is SAME as 'col' of the output (4)"},
-                 {{.along = FTH_CARRY, .out_dim = 1}, "(6) is CARRY as 'col'"},
-                 {{.along = FTH_HALO, .out_dim = 0, .mul = 1, .div = 0}, "a HALO of 1/0"},
-                 {{.along = FTH_SPREAD, .out_dim = 0}, "SPREAD without row pointers"}};
+    } cases[] = {
+        {{.along = (fth_along)99}, "axis 'row' of operand 0 the kind 99"},
+        {{.along = FTH_SAME, .out_dim = 2}, "is SAME along axis 2 of an output with 2"},
+        {{.along = FTH_WHOLE, .out_dim = 1},
+         "is WHOLE along axis 1 of the output; WHOLE follows none"},
+        {{.along = FTH_ACCUMULATE}, "is ACCUMULATE along axis 0 of the output; ACCUMULATE"},
+        {{.along = FTH_SAME, .out_dim = -1}, "is SAME along axis -1"},
+        {{.along = FTH_SAME, .out_dim = 1}, "(6) is SAME as 'col' of the output (4)"},
+        {{.along = FTH_CARRY, .out_dim = 1}, "(6) is CARRY as 'col'"},
+        {{.along = FTH_HALO, .out_dim = 0, .mul = 1, .div = 0}, "a HALO of 1/0"},
+        {{.along = FTH_SPREAD, .out_dim = 0}, "SPREAD without row pointers"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         refused(&op, &cases[i].r, sizeof cases[i].r, cases[i].words);
 }
