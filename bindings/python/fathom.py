@@ -1328,7 +1328,8 @@ def _file_source(context, place):
     return s
 
 
-_READABLE = "give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .h5, .hdf5, .h5ad, .zarr"
+_READABLE = ("give 'x.npy' or 'x.zarr', or (file, name) for .npz, .safetensors, .h5, .hdf5, .h5ad, .zarr; what "
+             "another library reads, as TIFF, is a fathom.Source(shape, dtype, read)")
 
 
 def _without_numbers(data, array):
@@ -1465,7 +1466,7 @@ class Batches:
 
 _WRITERS = {".npz": "npz", ".safetensors": "safetensors", ".h5": "h5", ".hdf5": "h5"}
 _WRITABLE = ("give 'x.npy' or 'x.zarr' for one array, (file, name) for one of several in "
-             "'x.npz', 'x.safetensors', 'x.h5' or 'x.hdf5'")
+             "'x.npz', 'x.safetensors', 'x.h5' or 'x.hdf5', or a function of (lo, array) that writes elsewhere")
 _LIB_HDF5 = 1 << 3  # of libraries.def
 _CHUNK_BYTES = 1 << 20  # of a Zarr chunk
 
@@ -2919,10 +2920,11 @@ def variance(v: Value, axes: Optional[Axes] = None) -> Value:
 def histogram(v: Value, axis: str, bin_axis: str, lo: float, hi: float) -> Value:
     """Counts in equal bins of [lo, hi), i64 [.. bin_axis].
 
-    axis: an axis of v
+    axis: an axis of v; of several, merge them first
     bin_axis: axis of the bins: its size is how many there are
     lo: where the first bin begins
-    hi: where the last bin ends; what lies outside is not counted
+    hi: where the last bin ends; what lies outside is not counted, nor is hi itself, which NumPy
+        counts
     dtypes: integers reals; gradient: no"""
     return _add("fth_histogram_", v, _axis(axis), _axis(bin_axis), lo, hi)
 
@@ -3522,6 +3524,9 @@ _INSTEAD = {name: words for names, words in (
     ("fmin fmax", "fathom.minimum and maximum, which give NaN where either is"),
     ("left_shift", "v * 2 ** n of integers"), ("add.accumulate", "v.cumsum(axis)"),
     ("add.at", "v.scatter_add(axis, index, into)"),
+    ("maximum.at minimum.at", 'v.scatter(axis, index, into, "max", -math.inf), or "min", math.inf'),
+    ("add.reduceat", "v.collect(entries), with g.axis_ragged"),
+    ("maximum.reduceat minimum.reduceat", "v.collect_max(entries), with g.axis_ragged"),
     ("concatenate append hstack vstack concat", "fathom.concat([a, b], axes, into)"),
     ("stack", "fathom.stack([a, b], axis)"),
     ("transpose swapaxes moveaxis permute_dims", "axes go by name, in any order; v.layout(axes) changes that in memory"),
@@ -3667,7 +3672,10 @@ class Op:
         else:
             path = os.fspath(where)
             if os.sep in path and not os.path.exists(path):
-                _refuse(f"Op: there is no file '{path}'", "GRAPH_OP")
+                _refuse(f"Op: there is no file '{path}'", "GRAPH_OP", "build it: cc -shared -fPIC .. -lfathom")
+            if os.sep not in path and os.path.exists(path):
+                _refuse(f"Op: '{path}' is searched for where libraries are, and not in this folder", "GRAPH_OP",
+                        f"give a path: './{path}'")
             try:
                 self._dll = C.CDLL(path)  # stays open: graphs keep addresses in it
             except OSError as e:

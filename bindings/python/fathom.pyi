@@ -455,10 +455,11 @@ class Value:
     def histogram(self, axis: str, bin_axis: str, lo: float, hi: float) -> Value:
         """Counts in equal bins of [lo, hi), i64 [.. bin_axis].
 
-        axis: an axis of v
+        axis: an axis of v; of several, merge them first
         bin_axis: axis of the bins: its size is how many there are
         lo: where the first bin begins
-        hi: where the last bin ends; what lies outside is not counted
+        hi: where the last bin ends; what lies outside is not counted, nor is hi itself, which NumPy
+            counts
         dtypes: integers reals; gradient: no"""
         ...
     def gather(self, axis: str, index: Value) -> Value:
@@ -1229,10 +1230,11 @@ def variance(v: Value, axes: Optional[Axes] = None) -> Value:
 def histogram(v: Value, axis: str, bin_axis: str, lo: float, hi: float) -> Value:
     """Counts in equal bins of [lo, hi), i64 [.. bin_axis].
 
-    axis: an axis of v
+    axis: an axis of v; of several, merge them first
     bin_axis: axis of the bins: its size is how many there are
     lo: where the first bin begins
-    hi: where the last bin ends; what lies outside is not counted
+    hi: where the last bin ends; what lies outside is not counted, nor is hi itself, which NumPy
+        counts
     dtypes: integers reals; gradient: no"""
     ...
 

@@ -156,6 +156,12 @@ class CustomOp(unittest.TestCase):
     def test_what_cannot_be_loaded_is_refused(self):
         self.refused("no file", of=(os.path.join(self.folder.name, "none.so"), "two"))
         self.refused("cannot be loaded", of=("libnobodyhasthis.so", "two"))
+        before = os.getcwd()
+        os.chdir(os.path.dirname(self.liar))
+        try:
+            self.refused("not in this folder", "./", of=(os.path.basename(self.liar), "two"))
+        finally:
+            os.chdir(before)
         self.refused("no symbol 'three'", "FTH_OP_EXPORT", of=(self.liar, "three"))
         self.refused("another fathom/op.h", "version", of=(self.liar, "old"))
         self.refused("another fathom/op.h", "size", of=(self.liar, "small"))
