@@ -1352,7 +1352,7 @@ def _number_of(array, dtype, data):
     number = _dtype_number(dtype if dtype else array.dtype)
     if _numpy_dtype(number) != array.dtype.newbyteorder("="):
         raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
-                    "convert the array, or cast in the graph")
+                    f'convert the array, x.astype("{_numpy_dtype(number)}"), or cast in the graph')
     return number
 
 

@@ -108,6 +108,28 @@ static fth_status take_name(fth__input *in, const char *name, fth_err *err)
     return FTH_OK;
 }
 
+/* Sizes that differ are often those of the axes in another order, or of fewer axes. */
+static void hint_sizes(const fth_graph *g, const fth_desc *d, const fth_source *s, fth_err *err)
+{
+    char order[640];
+    fth__text t;
+    bool taken[FTH_MAX_AXES] = {false};
+    if (s->n_axes != d->n_axes) {
+        fth_err_hint(err, "the data have %d axes: name each of them, the outermost first",
+                     s->n_axes);
+        return;
+    }
+    fth__text_init(&t, order, sizeof order);
+    for (int i = 0; i < s->n_axes; i++) {
+        int k = 0;
+        while (k < d->n_axes && (taken[k] || d->size[k] != s->size[i])) k++;
+        if (k == d->n_axes) return;
+        taken[k] = true;
+        fth__text_add(&t, "%s%s", i ? " " : "", g->axis[d->axis[k]]->name);
+    }
+    fth_err_hint(err, "the data seem to lie as \"%s\": name the axes in that order", order);
+}
+
 static fth_status check_source(const fth_graph *g, const char *name, const fth_desc *d,
                                const fth_source *s, fth_err *err)
 {
@@ -134,9 +156,11 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
             fth__text_add(&t, "; axis '%s' is %lld since %s:%d", a->name, (long long)a->size,
                           a->site.file, a->site.line);
     }
-    return FTH_FAIL(err, FTH_E_AXIS_SIZE,
-                    "input '%s' is declared %s but its %s source has sizes [%s", name,
-                    fth__desc_format(g, d, shape, sizeof shape), kind, found);
+    (void)FTH_FAIL(err, FTH_E_AXIS_SIZE,
+                   "input '%s' is declared %s but its %s source has sizes [%s", name,
+                   fth__desc_format(g, d, shape, sizeof shape), kind, found);
+    hint_sizes(g, d, s, err);
+    return FTH_E_AXIS_SIZE;
 }
 
 static fth_status add_input(fth_graph *g, fth_site site, const fth__input *in, fth_val *out,

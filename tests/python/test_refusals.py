@@ -240,6 +240,8 @@ class Data(Case):
                             ("Y", "did you mean 'y'?"), ("image,Channel", 'spaces between them: "y x"'),
                             ("z", "g.axis(..) first; declared are: image Channel y")):
             self.refused(lambda: v.sum(wrong), word, "AXIS_NAME")
+        for shape, word in (((4, 3), 'as "Channel image"'), ((3,), "the data have 1 axes"), ((3, 6), "compare the sizes")):
+            self.refused(lambda: g.input("w", np.ones(shape), "image Channel"), word, "AXIS_SIZE")
 
     def test_numbers_without_a_sign(self):
         """u64 is read as i64, and a number that it does not hold is named."""
