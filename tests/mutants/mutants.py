@@ -3187,6 +3187,11 @@ MUTANTS = [
     ("stated_size_of_zstd_unread", "src/io/hdf5_filters.c", "(bytes == 2 ? 256 : 0)", "0", "unit/test_hdf5_packed"),
     ("zarr_above_2_63_taken", "src/io/zarr.c", "m->is_u64 ? fth__u64_check", "o->folder[0] == 0 ? fth__u64_check", "unit/test_zarr"),
     ("hdf5_number_beyond_not_told", "src/io/hdf5.c", "if (beyond == 0) return H5_FAIL(", "if (beyond > 0) return H5_FAIL(", "unit/test_hdf5"),
+    ("first_block_never_given_up", "src/plan/relieve.c", "                    .partial = -1,\n", "", "unit/test_spill"),
+    ("steps_of_schedules_below_zero", "src/optim/schedule.c", "    if (step < 0) step = 0;\n    if (step < s->warmup)",
+     "    if (step < s->warmup)", "unit/test_optim"),
+    ("whole_follows_an_axis", "src/graph/op_check.c", "if (!follows && r.out_dim != -1)", "if (!follows && r.out_dim >= to->n_axes)",
+     "unit/test_op_check"),
     # ---- integers by their sign ----
     ("u32_sorts_as_i32", "src/cpu/sort_key.h", "(uint64_t)1 << (8 * fth_dtype_size(t) - 1);\n    const bool real",
      "(uint64_t)1 << (8 * fth_dtype_size(t) - 1);\n    if (t == FTH_U32) t = FTH_I32;\n    const bool real", "unit/test_ops_order"),
