@@ -7,6 +7,7 @@
 #include "array/rect.h"
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/str.h"
 #include "io/h5.h"
 #include "io/h5_info.h"
 #include "io/lzf.h"
@@ -655,6 +656,32 @@ static fth_status map_field(fth__h5_dataset *d, hid_t type, const char *field, f
     return d->type < 0 ? H5_FAIL(err, FTH_E_LIBRARY, path, d->name, "making a type") : FTH_OK;
 }
 
+/* What stands where the name was looked for: in the group of that name, or in the one around it. */
+static void hint_names(hid_t file, const char *name, fth_err *err)
+{
+    char group[256], list[320], one[128];
+    fth__str_copy(group, sizeof group, name);
+    hid_t id = H5Gopen2(file, group, H5P_DEFAULT);
+    if (id < 0) {
+        char *slash = strrchr(group, '/');
+        if (slash) *slash = '\0';
+        if (!slash || slash == group) fth__str_copy(group, sizeof group, "/");
+        id = H5Gopen2(file, group, H5P_DEFAULT);
+    }
+    if (id < 0) return;
+    H5G_info_t info = {.nlinks = 0};
+    fth__text t;
+    fth__text_init(&t, list, sizeof list);
+    if (H5Gget_info(id, &info) < 0) info.nlinks = 0;
+    for (hsize_t i = 0; i < info.nlinks && !fth__text_is_cut(&t); i++)
+        if (H5Lget_name_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, one, sizeof one,
+                               H5P_DEFAULT) > 0)
+            fth__text_add(&t, "%s%s", i ? ", " : "", one);
+    fth__text_mark_cut(&t);
+    if (info.nlinks > 0) fth_err_hint(err, "the group '%s' holds: %s", group, list);
+    H5Gclose(id);
+}
+
 static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char *field,
                                fth_err *err)
 {
@@ -662,7 +689,11 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char 
     d->name = fth__heap_strdup(d->mem, name);
     if (!d->name) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to open '%s'", name);
     d->id = H5Dopen2(d->h5->file, name, H5P_DEFAULT);
-    if (d->id < 0) return H5_FAIL(err, FTH_E_FILE_KEY, path, name, "opening the dataset");
+    if (d->id < 0) {
+        (void)H5_FAIL(err, FTH_E_FILE_KEY, path, name, "opening the dataset");
+        hint_names(d->h5->file, name, err);
+        return FTH_E_FILE_KEY;
+    }
     const hid_t type = H5Dget_type(d->id), create = H5Dget_create_plist(d->id);
     hid_t access = -1;
     fth_status s = type < 0 || create < 0

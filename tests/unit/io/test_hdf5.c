@@ -215,6 +215,11 @@ TEST(strings_attributes_and_lists)
     HAS(err.text, "text.h5, /var/index");
     fth_err_clear(&err);
     IS(fth_h5_source(h5, "/var/gone", &s, &err), FTH_E_FILE_KEY);
+    HAS(err.hint, "the group '/var' holds: ");
+    IS(fth_h5_source(h5, "gone", &s, &err), FTH_E_FILE_KEY);
+    HAS(err.hint, "the group '/' holds: ");
+    IS(fth_h5_source(h5, "/var", &s, &err), FTH_E_FILE_KEY);
+    HAS(err.hint, "the group '/var' holds: ");
     HAS(err.text, "/var/gone");
     IS(fth_h5_attr_text(h5, "/var", "shape", &t, NULL), FTH_E_FILE_SHAPE);
     IS(fth_h5_attr_i64(h5, "/var", "encoding-type", v, 2, &n, NULL), FTH_E_FILE_SHAPE);
