@@ -340,7 +340,7 @@ MUTANTS = [
     ("gamma_functions_as_additions", "src/plan/work.c",
      "{FTH_EW_LGAMMA, OF(LGAMMA), 1.0F, 1.0F}", "{FTH_EW_LGAMMA, OF(LIGHT), 1.0F, 1.0F}", "unit/test_predict"),
     ("convolved_lengths_as_others", "src/plan/work.c",
-     "* line_share(n) * chirp_share(n);", "* line_share(n) * fmin(1.0, chirp_share(n));", "unit/test_predict"),
+     "column_share(n) * chirp_share(n);", "column_share(n) * fmin(1.0, chirp_share(n));", "unit/test_predict"),
     ("device_transforms_move_once", "src/plan/work_device.c",
      "if (times == 1.0 || points <= SMALL) times = 1.33;", "times = 1.33;", "unit/test_predict"),
     ("positions_sorted_for_nothing", "src/plan/work_lines.c",
