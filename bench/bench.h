@@ -175,7 +175,8 @@ void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
 /* Multiply-adds on registers, `gflop` of them on each thread; a number that depends on all. */
 double peer_fma(double gflop, int threads);
 void peer_chain(const float *x, const float *y, float *z, int64_t n);
-void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads);
+void peer_gemm(fth_dtype dtype, int m, int n, int k, const void *a, const void *b, void *c,
+               int threads);
 int peer_potrf(fth_dtype dtype, int n, void *a, int threads);
 /* Transforms of `batch` arrays that follow each other, forward: complex ones, or real ones to half
  * spectra. */

@@ -12,14 +12,15 @@ static void threads_set(int n)
     openblas_set_num_threads(n);
 }
 
-void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads)
+void peer_gemm(fth_dtype dtype, int m, int n, int k, const void *a, const void *b, void *c,
+               int threads)
 {
     threads_set(threads);
     if (dtype == FTH_F32)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, a, n, b, n, 0.0f, c,
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0f, a, k, b, n, 0.0f, c,
                     n);
     else
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, a, n, b, n, 0.0, c, n);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0, a, k, b, n, 0.0, c, n);
     threads_set(1);
 }
 

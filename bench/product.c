@@ -7,7 +7,7 @@
 typedef struct matrices {
     bench_program p;
     fth_dtype dtype;
-    int n, threads;
+    int m, n, k, threads; /* a Cholesky factor has n alone */
     void *a, *b, *c, *other;
 } matrices;
 
@@ -16,9 +16,8 @@ static uint64_t bytes_of(const matrices *m)
     return (uint64_t)m->n * (uint64_t)m->n * (uint64_t)fth_dtype_size(m->dtype);
 }
 
-static void fill(const matrices *m, void *v, uint64_t seed)
+static void fill(const matrices *m, void *v, int64_t n, uint64_t seed)
 {
-    const int64_t n = (int64_t)m->n * m->n;
     if (m->dtype == FTH_F32)
         bench_fill_f32(v, n, seed, -1, 1);
     else
@@ -33,7 +32,7 @@ static void run_ours(void *arg)
 static double difference(void *arg)
 {
     const matrices *m = arg;
-    const int64_t n = (int64_t)m->n * m->n;
+    const int64_t n = (int64_t)(m->m > 0 ? m->m : m->n) * m->n;
     return m->dtype == FTH_F32 ? bench_diff_f32(m->c, m->other, n)
                                : bench_diff_f64(m->c, m->other, n);
 }
@@ -43,42 +42,73 @@ static double difference(void *arg)
 static double run_gemm(void *arg)
 {
     const matrices *m = arg;
-    peer_gemm(m->dtype, m->n, m->a, m->b, m->other, m->threads);
+    peer_gemm(m->dtype, m->m, m->n, m->k, m->a, m->b, m->other, m->threads);
     return -1;
 }
 
-static void one_product(bench *b, const char *name, fth_dtype dtype, int n, int threads)
+typedef struct product_case {
+    const char *name;
+    fth_dtype dtype;
+    int m, n, k, threads;
+} product_case;
+
+static const product_case products[] = {
+    {"dot_f32", FTH_F32, 2048, 2048, 2048, 1},
+    {"dot_f64", FTH_F64, 2048, 2048, 2048, 1},
+    {"dot_f32_2", FTH_F32, 2048, 2048, 2048, 2},
+    {"dot_f64_2", FTH_F64, 2048, 2048, 2048, 2},
+    /* within a tile: rows are shared from 16 Mflop on */
+    {"dot_tile_f32", FTH_F32, 1024, 256, 512, 1},
+    {"dot_tile_f32_2", FTH_F32, 1024, 256, 512, 2},
+    {"dot_tile_f64", FTH_F64, 1024, 256, 512, 1},
+    {"dot_tile_f64_2", FTH_F64, 1024, 256, 512, 2},
+    {"dot_tile_large_f32", FTH_F32, 1024, 1024, 1024, 1},
+    {"dot_tile_large_f32_2", FTH_F32, 1024, 1024, 1024, 2},
+    {"dot_tile_large_f64", FTH_F64, 1024, 1024, 1024, 1},
+    {"dot_tile_square_f32_2", FTH_F32, 512, 512, 512, 2},
+    {"dot_tile_small_f32_2", FTH_F32, 256, 256, 192, 2},
+    {"dot_tile_long_f32_2", FTH_F32, 256, 256, 16384, 2},
+    {"dot_tile_tall_f32_2", FTH_F32, 1024, 32, 512, 2},
+};
+
+static void one_product(bench *b, const product_case *c)
 {
-    if (!bench_wants(b, name)) return;
-    matrices m = {.dtype = dtype, .n = n, .threads = threads};
-    m.a = bench_array(bytes_of(&m));
-    m.b = bench_array(bytes_of(&m));
-    m.c = bench_array(bytes_of(&m));
-    m.other = bench_array(bytes_of(&m));
-    fill(&m, m.a, 1);
-    fill(&m, m.b, 2);
-    bench_open(&m.p, threads);
-    fth_axis(m.p.g, "i", n);
-    fth_axis(m.p.g, "j", n);
-    fth_axis(m.p.g, "k", n);
-    const fth_val A = bench_input(&m.p, "A", dtype, "i k", m.a);
-    const fth_val B = bench_input(&m.p, "B", dtype, "k j", m.b);
+    if (!bench_wants(b, c->name)) return;
+    matrices m = {.dtype = c->dtype, .m = c->m, .n = c->n, .k = c->k, .threads = c->threads};
+    const uint64_t size = (uint64_t)fth_dtype_size(c->dtype);
+    const int64_t of_a = (int64_t)c->m * c->k, of_b = (int64_t)c->k * c->n,
+                  of_c = (int64_t)c->m * c->n;
+    m.a = bench_array((uint64_t)of_a * size);
+    m.b = bench_array((uint64_t)of_b * size);
+    m.c = bench_array((uint64_t)of_c * size);
+    m.other = bench_array((uint64_t)of_c * size);
+    fill(&m, m.a, of_a, 1);
+    fill(&m, m.b, of_b, 2);
+    bench_open(&m.p, c->threads);
+    fth_axis(m.p.g, "i", c->m);
+    fth_axis(m.p.g, "j", c->n);
+    fth_axis(m.p.g, "k", c->k);
+    const fth_val A = bench_input(&m.p, "A", c->dtype, "i k", m.a);
+    const fth_val B = bench_input(&m.p, "B", c->dtype, "k j", m.b);
     bench_output(&m.p, fth_dot(A, B, "k"), m.c);
     bench_plan(&m.p, 0, true);
-    char shape[32];
-    snprintf(shape, sizeof shape, "%d^3 %s", n, fth_dtype_name(dtype));
-    const double flop = 2e-9 * n * n * n;
-    const bench_pair pair = {.name = name,
+    char shape[48];
+    if (c->m == c->n && c->n == c->k)
+        snprintf(shape, sizeof shape, "%d^3 %s", c->n, fth_dtype_name(c->dtype));
+    else
+        snprintf(shape, sizeof shape, "%dx%dx%d %s", c->m, c->k, c->n, fth_dtype_name(c->dtype));
+    const double flop = 2e-9 * c->m * c->n * c->k;
+    const bench_pair pair = {.name = c->name,
                              .shape = shape,
-                             .threads = threads,
+                             .threads = c->threads,
                              .amount = flop,
                              .unit = "Gflop/s",
-                             .limit = bench_gemm_rate(b, dtype, threads),
+                             .limit = bench_gemm_rate(b, c->dtype, c->threads),
                              .ours = run_ours,
                              .peer = run_gemm,
-                             .peer_name = threads == 1 ? "OpenBLAS" : "OpenBLAS, 2 threads",
+                             .peer_name = c->threads == 1 ? "OpenBLAS" : "OpenBLAS, 2 threads",
                              .residual = difference,
-                             .bar = threads == 1 ? 0.95 : 0.85,
+                             .bar = c->threads == 1 ? 0.95 : 0.85,
                              .arg = &m,
                              .planned = m.p.planned,
                              .measured = m.p.measured};
@@ -92,10 +122,7 @@ static void one_product(bench *b, const char *name, fth_dtype dtype, int n, int 
 
 void bench_product(bench *b)
 {
-    one_product(b, "dot_f32", FTH_F32, 2048, 1);
-    one_product(b, "dot_f64", FTH_F64, 2048, 1);
-    one_product(b, "dot_f32_2", FTH_F32, 2048, 2);
-    one_product(b, "dot_f64_2", FTH_F64, 2048, 2);
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) one_product(b, &products[i]);
 }
 
 double bench_gemm_rate(bench *b, fth_dtype dtype, int threads)
@@ -103,11 +130,11 @@ double bench_gemm_rate(bench *b, fth_dtype dtype, int threads)
     double *rate = &b->gemm_rate[dtype == FTH_F64][threads];
     if (*rate > 0) return *rate;
     enum { SIZE = 1536 };
-    matrices m = {.dtype = dtype, .n = SIZE, .threads = threads};
+    matrices m = {.dtype = dtype, .m = SIZE, .n = SIZE, .k = SIZE, .threads = threads};
     m.a = bench_array(bytes_of(&m));
     m.other = bench_array(bytes_of(&m));
     m.b = m.a;
-    fill(&m, m.a, 3);
+    fill(&m, m.a, (int64_t)SIZE * SIZE, 3);
     double best = 1e30;
     for (int i = 0; i < 5; i++) {
         const double start = bench_now(b, threads);

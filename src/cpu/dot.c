@@ -4,6 +4,7 @@
  * work was cut, and the same bits come out. Several tiles are never one call: the bits of OpenBLAS'
  * Haswell and SkylakeX kernels depend on where in the call an element lies (seen with 0.3.21). Up
  * to 16 tiles of k are added in place by BLAS; more are summed in superblocks, through scratch.
+ * The one tile of a product with no more is made in strips, which workers share (fth__dot_strip).
  */
 #include "cpu/dot.h"
 
@@ -139,17 +140,64 @@ static fth__matrix operand(const fth__dot_shape *s, const void *at, fth__dot_ord
     return (fth__matrix){room, by_cols ? rows : cols, by_cols};
 }
 
+/* One product of BLAS, cut along the axis that is the outer one of c. */
+typedef struct strips {
+    fth_dtype acc;
+    int64_t m, n, k, strip;
+    fth__matrix a, b;
+    fth__matrix_out c;
+    double beta;
+} strips;
+
+static const void *from_line(fth_dtype t, fth__matrix x, bool rows, int64_t at)
+{
+    const int64_t step = rows != x.cols ? x.ld : 1;
+    return (const char *)x.data + at * step * fth_dtype_size(t);
+}
+
+static void multiply_strip(void *arg, int64_t i, int worker)
+{
+    const strips *w = arg;
+    (void)worker;
+    const bool rows = !w->c.cols;
+    const int64_t at = i * w->strip, lines = fth__min_i64(w->strip, (rows ? w->m : w->n) - at);
+    fth__matrix a = w->a, b = w->b;
+    fth__matrix_out c = w->c;
+    FTH_ASSERT(lines > 0);
+    if (rows)
+        a.data = from_line(w->acc, a, true, at);
+    else
+        b.data = from_line(w->acc, b, false, at);
+    c.data = (char *)c.data + at * c.ld * fth_dtype_size(w->acc);
+    fth__blas_gemm(w->acc, rows ? lines : w->m, rows ? w->n : lines, w->k, 1.0, a, b, false,
+                   w->beta, c);
+}
+
 /* A vector operand is dense, in place or packed. */
-static void multiply(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, fth__matrix a,
+static void multiply(const fth__dot_work *w, int64_t m, int64_t n, int64_t k, fth__matrix a,
                      fth__matrix b, double beta, fth__matrix_out c)
 {
-    if (s->n.b < 0)
+    const fth__dot_shape *s = w->shape;
+    if (s->n.b < 0) {
         fth__cpu_matvec(s->acc, m, k, a, b.data, beta, c.data, c.cols ? 1 : c.ld);
-    else if (s->m.a < 0)
+    } else if (s->m.a < 0) {
         fth__cpu_matvec(s->acc, n, k, (fth__matrix){b.data, b.ld, !b.cols}, a.data, beta, c.data,
                         c.cols ? c.ld : 1);
-    else
+    } else if (w->strip == 0) {
         fth__blas_gemm(s->acc, m, n, k, 1.0, a, b, false, beta, c);
+    } else {
+        strips all = {.acc = s->acc,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .strip = w->strip,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .beta = beta};
+        fth_team_run(w->call->team, fth__ceil_div_i64(c.cols ? n : m, w->strip), multiply_strip,
+                     &all);
+    }
 }
 
 /* Lines of src, f32 or f64, one after the other at a distance of `ld` in dst. */
@@ -186,7 +234,7 @@ void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int
         const fth__matrix mb =
             operand(s, b + l.at[1] * size, s->b, w->room_b != NULL, w->room_b, k,
                     fth__tile_stride(tb, s->k.b), n, fth__tile_stride(tb, s->n.b));
-        multiply(s, m, n, k, ma, mb, any ? 1.0 : beta, c);
+        multiply(w, m, n, k, ma, mb, any ? 1.0 : beta, c);
         any = true;
     }
     if (!any && beta == 0.0) {
@@ -439,6 +487,7 @@ static fth_status run(const fth_call *call)
         .call = call,
         .shape = &s,
         .state_bytes = fth__dot_state(&s),
+        .strip = fth__dot_strip(&s),
         .room_a = z.a ? room : NULL,
         .room_b = z.b ? room + z.a : NULL,
         .room_p = room + z.a + z.b,
@@ -475,4 +524,4 @@ static uint32_t libraries(const fth_node *node, uint64_t *more)
 }
 
 const fth_kernel fth__cpu_dot = {
-    .op = "dot", .scratch = scratch, .run = run, .libraries = libraries};
+    .op = "dot", .scratch = scratch, .run = run, .libraries = libraries, .flags = FTH_OP_TEAM};

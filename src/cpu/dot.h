@@ -17,6 +17,7 @@ typedef struct fth__dot_work {
     const fth_call *call; /* in[0] and in[1] are the operands */
     const fth__dot_shape *shape;
     uint64_t state_bytes;
+    int64_t strip; /* fth__dot_strip, shared by the call's workers; 0: a tile is one call of BLAS */
     void *room_a, *room_b; /* NULL: the operand is used in place */
     void *room_p;
 } fth__dot_work;

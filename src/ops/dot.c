@@ -279,6 +279,40 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     *out = s;
 }
 
+/* ---- strips of a tile ---- */
+
+/* For every strip BLAS copies the other operand again: two strips of 512 lines take 2 % longer than
+ * one call, four of 256 up to 9 %, so there are four only where they are long. Whole blocks of 24
+ * lines are what the kernels of OpenBLAS 0.3.21 (Haswell, SkylakeX, Sandybridge, Prescott) begin
+ * and end with: their products by strips have the bits of one call. */
+enum {
+    STRIP_BLOCK = 24,
+    FEW_STRIPS = 2,
+    FEW_LINES = 240,
+    FEW_WORK = 1 << 24, /* flops: ten times what handing it over takes, at 150 Gflop/s */
+    MANY_STRIPS = 4,
+    MANY_LINES = 768,
+    MANY_WORK = 1 << 30
+};
+
+int64_t fth__dot_strip(const fth__dot_shape *s)
+{
+    const bool cols = s->out == FTH__DOT_COLS;
+    const bool marked =
+        s->side_a != FTH__DOT_FULL || s->side_b != FTH__DOT_FULL || s->side != FTH__DOT_FULL;
+    const int64_t outer = cols ? s->n.size : s->m.size, inner = cols ? s->m.size : s->n.size,
+                  tile = cols ? s->tile_n : s->tile_m, inner_tile = cols ? s->tile_m : s->tile_n;
+    if (s->m.a < 0 || s->n.b < 0 || marked || outer > tile) return 0; /* tiles are shared as such */
+    const double flops = 2.0 * (double)outer * (double)fth__min_i64(inner, inner_tile) *
+                         (double)fth__min_i64(s->k.size, s->tile_k);
+    if (outer < FEW_LINES || flops < FEW_WORK) return 0;
+    const int64_t strips = outer < MANY_LINES || flops < MANY_WORK ? FEW_STRIPS : MANY_STRIPS;
+    if (fth__ceil_div_i64(inner, inner_tile) >= MANY_STRIPS) return 0;
+    for (int i = 0; i < s->n_loop; i++)
+        if (s->loop[i].size >= MANY_STRIPS) return 0;
+    return fth__ceil_div_i64(fth__ceil_div_i64(outer, strips), STRIP_BLOCK) * STRIP_BLOCK;
+}
+
 uint64_t fth__dot_state(const fth__dot_shape *s)
 {
     if (s->k.size <= s->tile_k) return 0;

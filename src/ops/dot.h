@@ -75,6 +75,10 @@ static inline bool fth__dot_many(const fth__dot_shape *s)
 {
     return s->super_k > s->tile_k && s->super_k < s->k.size;
 }
+/* Where workers share a tile of the product: lines of the outer free axis (rows, or columns of a
+ * product that lies by columns) that one call of BLAS makes; 0: all of the tile. From whole sizes
+ * alone, so the calls are the same for any number of workers. */
+int64_t fth__dot_strip(const fth__dot_shape *s);
 /* Approximate fraction of all products that is computed where marks make some unnecessary. */
 double fth__dot_share(const fth__dot_shape *s);
 /* Bytes carried per element of the product from one piece of k to the next. */

@@ -204,7 +204,7 @@ static double step_seconds(walk *w, const fth__item *it)
     middle_call(p, it, &call);
     const double strides = fth__unit_strides(r, u);
     const bool spread = it->split_dim >= 0 || it->team;
-    const int workers = spread ? p->threads : 1;
+    const int workers = fth__item_workers(p, it, &call);
     double near = 0.0, moves = 0.0, next = w->clock;
     uint32_t wanted = 0;
     for (int k = 0; k < u->node->n_in + u->node->n_out; k++) {

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "ops/build.h"
+#include "ops/dot.h"
 #include "ops/fused.h"
 #include "plan/plan.h"
 
@@ -119,6 +120,50 @@ static bool is_shared(const fth__unit *u, const fth_call *call)
     return false;
 }
 
+/* Lines of a product that workers share within a tile, out of *outer; 0: they do not. */
+static int64_t strip_of(const fth_node *n, int64_t *outer)
+{
+    fth__dot_shape s;
+    fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
+    *outer = s.out == FTH__DOT_COLS ? s.n.size : s.m.size;
+    return fth__dot_strip(&s);
+}
+
+static bool is_product(const fth__unit *u)
+{
+    return u->node->op == &fth__op_dot;
+}
+
+/* The kernel spreads a call over the workers. */
+static bool spreads(const fth__unit *u)
+{
+    int64_t outer;
+    if (!(fth__unit_flags(u) & FTH_OP_TEAM)) return false;
+    return !is_product(u) || strip_of(u->node, &outer) > 0;
+}
+
+/* From how many pieces on a call is cut into them. Where a kernel would spread it there is one for
+ * each worker; of products two, for strips are shared more evenly than a few batches or tiles. */
+static int64_t least_pieces(const fth_plan *p, const fth__unit *u, bool spread)
+{
+    if (!spread) return 2;
+    return (is_product(u) ? 2 : 1) * (int64_t)p->threads;
+}
+
+int fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call)
+{
+    const fth__unit *u = &p->unit[it->unit];
+    int64_t piece = it->split_piece, all = 0;
+    if (it->split_dim < 0 && !it->team) return 1;
+    if (it->split_dim >= 0)
+        all = call->out[0].extent[it->split_dim];
+    else if (is_product(u))
+        piece = strip_of(u->node, &all);
+    else
+        return p->threads;
+    return (int)fth__max_i64(fth__min_i64(fth__ceil_div_i64(all, piece), p->threads), 1);
+}
+
 /* Decide for the shape of `call`; returns the bytes of workspace of the whole step. */
 uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
 {
@@ -128,13 +173,14 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
     it->team = false;
     int64_t best = 1, grid = 1, best_grid = 1;
     const bool small = p->threads == 1 || work_of(u, call) < SMALL_WORK;
+    const bool spread = !small && spreads(u);
     for (int d = 0; !small && !(flags & FTH_OP_NO_SPLIT) && d < u->node->out[0].n_axes; d++) {
         const int64_t n = fth__call_pieces(u, call, d, &grid);
         if (n > best) best = n, best_grid = grid, it->split_dim = d;
         if (n >= 2 * (int64_t)p->threads)
             break; /* outer dimensions first: pieces stay contiguous */
     }
-    if (best >= p->threads && it->split_dim >= 0) {
+    if (best >= least_pieces(p, u, spread) && it->split_dim >= 0) {
         fth_call one = *call;
         const int64_t pieces = fth__min_i64(best, (int64_t)p->threads * PIECES_PER_WORKER);
         it->split_piece = fth__ceil_div_i64(best, pieces) * best_grid;
@@ -148,7 +194,7 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
         }
     }
     it->split_dim = -1;
-    it->team = !small && (flags & FTH_OP_TEAM);
+    it->team = spread;
     const int threads = it->team ? p->threads : 1;
     uint64_t bytes;
     if (threads == call->threads) {

@@ -291,8 +291,10 @@ static double dot_seconds(const fth__rates *r, const fth_call *call)
         fth__dot_shape s;
         fth__dot_shape_get(attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
         if (s.m.size == 1 || s.n.size == 1) return vector_seconds(r, call, &s);
-        share = product_share(r, extent_of(&call->in[0], s.m.a), extent_of(&call->in[1], s.n.b),
-                              extent_of(&call->in[0], s.k.a));
+        double rows = extent_of(&call->in[0], s.m.a), columns = extent_of(&call->in[1], s.n.b);
+        const double strip = (double)fth__dot_strip(&s);
+        if (strip > 0.0) *(s.out == FTH__DOT_COLS ? &columns : &rows) = strip;
+        share = product_share(r, rows, columns, extent_of(&call->in[0], s.k.a));
     } else {
         double k = 1.0;
         for (int i = 0; i < attr->n_summed; i++)

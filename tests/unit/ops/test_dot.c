@@ -1,7 +1,8 @@
 /* test_dot.c - products of every shape against the obvious loop, and the same bits however cut.
- * seconds: 20 labels: gpu
+ * seconds: 30 labels: gpu
  */
 #include "cpu/blas.h"
+#include "ops/dot.h"
 #include "testing/engine/op_cut.h"
 #include "testing/full.h"
 
@@ -365,6 +366,72 @@ TEST(relations_and_grids)
         for (int k = 0; k < 2; k++) EQ_I64(d->op->grid(d, -1, k), cases[i].grid[k]);
     }
     oc_close(&b);
+}
+
+/* ---- strips ---- */
+
+static const fth_node *product_of(oc_bench *b, const shapes *s, fth_dtype t)
+{
+    oc_open(b);
+    declare(b, s->axes);
+    return oc_node(b, fth_dot(oc_in(b, "a", t, s->a), oc_in(b, "b", t, s->b), s->summed));
+}
+
+static int64_t strip_of(const fth_node *n)
+{
+    fth__dot_shape s;
+    fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
+    return fth__dot_strip(&s);
+}
+
+/* Lines of a strip follow from the sizes, by blocks of 24; 0 where tiles or batches are shared, or
+ * handing over would take as long as the work. */
+TEST(one_tile_is_made_in_strips)
+{
+    const struct {
+        shapes s;
+        int64_t strip;
+    } cases[] = {
+        {{"m=1024 k=512 n=256", "m k", "k n", "k", "m n"}, 528},
+        {{"m=256 k=512 n=1024", "m k", "n k", "k", "n m"}, 528}, /* columns: they are outer */
+        {{"m=1024 k=1024 n=1024", "m k", "k n", "k", "m n"}, 264},
+        {{"m=1000 k=1024 n=2000", "m k", "k n", "k", "m n"}, 264}, /* two tiles of columns */
+        {{"m=256 k=192 n=256", "m k", "k n", "k", "m n"}, 144},
+        {{"m=256 k=100 n=256", "m k", "k n", "k", "m n"}, 0}, /* 13 Mflop */
+        {{"m=239 k=512 n=512", "m k", "k n", "k", "m n"}, 0},
+        {{"m=240 k=512 n=512", "m k", "k n", "k", "m n"}, 120},
+        {{"m=1025 k=512 n=256", "m k", "k n", "k", "m n"}, 0},
+        {{"m=1024 k=64 n=4000", "m k", "k n", "k", "m n"}, 0},
+        {{"l=3 m=512 k=512 n=64", "l m k", "l k n", "k", "l m n"}, 264},
+        {{"l=4 m=512 k=512 n=64", "l m k", "l k n", "k", "l m n"}, 0},
+        {{"m=1024 k=100000", "m k", "k", "k", "m"}, 0},
+        {{"m=512 k=0 n=512", "m k", "k n", "k", "m n"}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oc_bench b;
+        EQ_I64(strip_of(product_of(&b, &cases[i].s, FTH_F32)), cases[i].strip);
+        oc_close(&b);
+    }
+}
+
+/* Both strips of each, the last one shorter, whole and cut; values near those of the loop. */
+TEST(strips_make_the_product)
+{
+    static const shapes striped[] = {
+        {"m=250 k=700 n=70", "m k", "k n", "k", "m n"},
+        {"m=70 k=700 n=250", "k m", "n k", "k", "n m"},
+        {"m=250 k=1100 n=70", "k m", "k n", "k", "m n"}, /* two tiles of k */
+        {"l=2 m=250 k=700 n=70", "l m k", "l k n", "k", "l m n"},
+        {"m=250 k=700 n=70 j=2", "m j k", "j k n", "k j", "m n"},
+        {"p=2 m=250 k=700 n=70", "m k p", "k n", "k", "m p n"}, /* packed */
+    };
+    for (size_t i = 0; i < sizeof striped / sizeof *striped; i++)
+        for (int t = 0; t < N_DTYPES; t++) {
+            oc_bench b;
+            IS_TRUE(strip_of(product_of(&b, &striped[i], dtypes[t])) > 0);
+            oc_close(&b);
+            if ((t + (int)i) % t_one_in(2, N_DTYPES) == 0) check(&striped[i], dtypes[t], 200 + i);
+        }
 }
 
 /* The first thing that was wrong on a new processor: kernels of 2004. */
