@@ -178,11 +178,19 @@ static void multiply(const fth__dot_work *w, int64_t m, int64_t n, int64_t k, ft
                      fth__matrix b, double beta, fth__matrix_out c)
 {
     const fth__dot_shape *s = w->shape;
-    if (s->n.b < 0) {
-        fth__cpu_matvec(s->acc, m, k, a, b.data, beta, c.data, c.cols ? 1 : c.ld);
-    } else if (s->m.a < 0) {
-        fth__cpu_matvec(s->acc, n, k, (fth__matrix){b.data, b.ld, !b.cols}, a.data, beta, c.data,
-                        c.cols ? c.ld : 1);
+    if (s->n.b < 0 || s->m.a < 0) {
+        const bool left = s->n.b < 0; /* the matrix is a */
+        const fth__matrix matrix = left ? a : (fth__matrix){b.data, b.ld, !b.cols};
+        const fth__matvec v = {.m = left ? m : n,
+                               .k = k,
+                               .tile_k = k,
+                               .ld = matrix.ld,
+                               .step = left == c.cols ? 1 : c.ld,
+                               .a = matrix.data,
+                               .x = left ? b.data : a.data,
+                               .y = c.data,
+                               .add = beta != 0.0};
+        fth__cpu_matvec(s->acc, &v, matrix.cols);
     } else if (w->strip == 0) {
         fth__blas_gemm(s->acc, m, n, k, 1.0, a, b, false, beta, c);
     } else {
@@ -432,6 +440,64 @@ static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t
     if (s->side != FTH__DOT_FULL && k1 == s->k.size) clear_side(call, s, at);
 }
 
+/* ---- a matrix times a vector, over all tiles of k ---- */
+
+enum {
+    PART_BYTES = 1 << 18, /* of the matrix: some microseconds */
+    PARTS_EACH = 3,       /* worker */
+    PART_LINE = 64        /* bytes of y that two workers do not share */
+};
+
+typedef struct vector_parts {
+    fth__matvec whole;
+    fth_dtype dtype;
+    bool cols;
+    int64_t part; /* elements of y */
+} vector_parts;
+
+static void vector_part(void *arg, int64_t i, int worker)
+{
+    const vector_parts *p = arg;
+    fth__matvec w = p->whole;
+    const int64_t size = fth_dtype_size(p->dtype), from = i * p->part;
+    (void)worker;
+    w.m = fth__min_i64(p->part, w.m - from);
+    w.a = (const char *)w.a + from * (p->cols ? 1 : w.ld) * size;
+    w.y = (char *)w.y + from * w.step * size;
+    fth__cpu_matvec(p->dtype, &w, p->cols);
+}
+
+static void run_vector(const fth__dot_work *w, const char *a, const char *b, char *out)
+{
+    const fth__dot_shape *s = w->shape;
+    const fth_call *call = w->call;
+    const bool left = s->n.b < 0; /* the matrix is a */
+    const fth_tile *t = &call->in[left ? 0 : 1];
+    const int line = left ? s->m.a : s->n.b, along = left ? s->k.a : s->k.b,
+              to = left ? s->m.out : s->n.out;
+    vector_parts p = {.dtype = s->dtype,
+                      .cols = left ? s->a == FTH__DOT_COLS : s->b == FTH__DOT_ROWS,
+                      .whole = {.m = fth__tile_extent(t, line),
+                                .k = fth__tile_extent(t, along),
+                                .tile_k = s->tile_k,
+                                .step = fth__tile_stride(&call->out[0], to),
+                                .a = left ? a : b,
+                                .x = left ? b : a,
+                                .y = out,
+                                .add = fth__tile_origin(t, along) > 0}};
+    p.whole.ld = fth__tile_stride(t, p.cols ? along : line);
+    const int64_t parts =
+        call->threads < 2
+            ? 1
+            : fth__min_i64((int64_t)call->threads * PARTS_EACH,
+                           p.whole.m * p.whole.k * fth_dtype_size(s->dtype) / PART_BYTES);
+    const int64_t least = PART_LINE / fth_dtype_size(s->dtype),
+                  each = fth__ceil_div_i64(p.whole.m, fth__max_i64(parts, 1));
+    p.part = fth__max_i64(fth__ceil_div_i64(each, least) * least, least);
+    FTH_ASSERT(p.whole.k == 0 || fth__tile_origin(t, along) % s->tile_k == 0);
+    fth_team_run(call->team, fth__ceil_div_i64(p.whole.m, p.part), vector_part, &p);
+}
+
 static void run_matrix(const fth__dot_work *w, const char *a, const char *b, char *out, char *state)
 {
     const fth__dot_shape *s = w->shape;
@@ -441,6 +507,10 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
                   ne = fth__tile_extent(&call->out[0], s->n.out);
     const int64_t ke = fth__tile_extent(&call->in[0], s->k.a),
                   origin = fth__tile_origin(&call->in[0], s->k.a);
+    if (fth__dot_is_vector(s)) {
+        run_vector(w, a, b, out);
+        return;
+    }
     const int64_t last_k = ke > 0 ? ke : 1;         /* an empty sum is one empty tile */
     FTH_ASSERT(ke == 0 || origin % s->tile_k == 0); /* pieces start on the grid */
     FTH_ASSERT(me == 0 || fth__tile_origin(&call->out[0], s->m.out) % s->tile_m == 0);

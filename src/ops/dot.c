@@ -279,7 +279,12 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     *out = s;
 }
 
-/* ---- strips of a tile ---- */
+/* ---- what workers share ---- */
+
+static bool has_marks(const fth__dot_shape *s)
+{
+    return s->side_a != FTH__DOT_FULL || s->side_b != FTH__DOT_FULL || s->side != FTH__DOT_FULL;
+}
 
 /* For every strip BLAS copies the other operand again: two strips of 512 lines take 2 % longer than
  * one call, four of 256 up to 9 %, so there are four only where they are long. Whole blocks of 24
@@ -298,11 +303,10 @@ enum {
 int64_t fth__dot_strip(const fth__dot_shape *s)
 {
     const bool cols = s->out == FTH__DOT_COLS;
-    const bool marked =
-        s->side_a != FTH__DOT_FULL || s->side_b != FTH__DOT_FULL || s->side != FTH__DOT_FULL;
     const int64_t outer = cols ? s->n.size : s->m.size, inner = cols ? s->m.size : s->n.size,
                   tile = cols ? s->tile_n : s->tile_m, inner_tile = cols ? s->tile_m : s->tile_n;
-    if (s->m.a < 0 || s->n.b < 0 || marked || outer > tile) return 0; /* tiles are shared as such */
+    if (s->m.a < 0 || s->n.b < 0 || has_marks(s) || outer > tile)
+        return 0; /* tiles are shared as such */
     const double flops = 2.0 * (double)outer * (double)fth__min_i64(inner, inner_tile) *
                          (double)fth__min_i64(s->k.size, s->tile_k);
     if (outer < FEW_LINES || flops < FEW_WORK) return 0;
@@ -311,6 +315,14 @@ int64_t fth__dot_strip(const fth__dot_shape *s)
     for (int i = 0; i < s->n_loop; i++)
         if (s->loop[i].size >= MANY_STRIPS) return 0;
     return fth__ceil_div_i64(fth__ceil_div_i64(outer, strips), STRIP_BLOCK) * STRIP_BLOCK;
+}
+
+bool fth__dot_is_vector(const fth__dot_shape *s)
+{
+    const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK &&
+                          s->out != FTH__DOT_PACK;
+    return (s->m.a < 0 || s->n.b < 0) && in_place && !fth__dot_many(s) && s->n_sum == 0 &&
+           !has_marks(s);
 }
 
 uint64_t fth__dot_state(const fth__dot_shape *s)

@@ -79,6 +79,9 @@ static inline bool fth__dot_many(const fth__dot_shape *s)
  * product that lies by columns) that one call of BLAS makes; 0: all of the tile. From whole sizes
  * alone, so the calls are the same for any number of workers. */
 int64_t fth__dot_strip(const fth__dot_shape *s);
+/* A matrix times a vector where they lie: each element of the product is made by itself, so any of
+ * them may be made at a time, over all tiles of k. */
+bool fth__dot_is_vector(const fth__dot_shape *s);
 /* Approximate fraction of all products that is computed where marks make some unnecessary. */
 double fth__dot_share(const fth__dot_shape *s);
 /* Bytes carried per element of the product from one piece of k to the next. */

@@ -14,8 +14,9 @@
 #include <string.h>
 
 enum {
-    SMALL_WORK = 1 << 14,  /* flops or elements, some microseconds: waking a worker takes as long */
-    PIECES_PER_WORKER = 3, /* so that the last to finish has a third of a share at most to go */
+    SMALL_WORK = 1 << 14, /* flops or elements, some microseconds: waking a worker takes as long */
+    LARGE_VECTOR = 1 << 19, /* flops of a matrix times a vector: 1 MiB of f32, 25 microseconds */
+    PIECES_PER_WORKER = 3,  /* so that the last to finish has a third of a share at most to go */
     /* Bytes of a row. Two workers who each sum some columns of 65536 x 512 f32 read 12 GB/s, pieces
      * of 340 bytes here and there; each some rows, 30. */
     WHOLE_ROW = 4096
@@ -120,26 +121,26 @@ static bool is_shared(const fth__unit *u, const fth_call *call)
     return false;
 }
 
-/* Lines of a product that workers share within a tile, out of *outer; 0: they do not. */
-static int64_t strip_of(const fth_node *n, int64_t *outer)
-{
-    fth__dot_shape s;
-    fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
-    *outer = s.out == FTH__DOT_COLS ? s.n.size : s.m.size;
-    return fth__dot_strip(&s);
-}
-
 static bool is_product(const fth__unit *u)
 {
     return u->node->op == &fth__op_dot;
 }
 
-/* The kernel spreads a call over the workers. */
-static bool spreads(const fth__unit *u)
+static fth__dot_shape product_of(const fth_node *n)
 {
-    int64_t outer;
+    fth__dot_shape s;
+    fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
+    return s;
+}
+
+/* The kernel spreads a call over the workers: of products, those of one tile in strips and large
+ * matrices times a vector. */
+static bool spreads(const fth__unit *u, const fth_call *call)
+{
     if (!(fth__unit_flags(u) & FTH_OP_TEAM)) return false;
-    return !is_product(u) || strip_of(u->node, &outer) > 0;
+    if (!is_product(u)) return true;
+    const fth__dot_shape s = product_of(u->node);
+    return fth__dot_strip(&s) > 0 || (fth__dot_is_vector(&s) && work_of(u, call) >= LARGE_VECTOR);
 }
 
 /* From how many pieces on a call is cut into them. Where a kernel would spread it there is one for
@@ -153,14 +154,17 @@ static int64_t least_pieces(const fth_plan *p, const fth__unit *u, bool spread)
 int fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call)
 {
     const fth__unit *u = &p->unit[it->unit];
-    int64_t piece = it->split_piece, all = 0;
+    int64_t piece = 0, all = 0;
     if (it->split_dim < 0 && !it->team) return 1;
-    if (it->split_dim >= 0)
+    if (it->split_dim >= 0) {
+        piece = it->split_piece;
         all = call->out[0].extent[it->split_dim];
-    else if (is_product(u))
-        piece = strip_of(u->node, &all);
-    else
-        return p->threads;
+    } else if (is_product(u)) {
+        const fth__dot_shape s = product_of(u->node);
+        piece = fth__dot_strip(&s);
+        all = s.out == FTH__DOT_COLS ? s.n.size : s.m.size;
+    }
+    if (piece == 0) return p->threads;
     return (int)fth__max_i64(fth__min_i64(fth__ceil_div_i64(all, piece), p->threads), 1);
 }
 
@@ -173,7 +177,7 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
     it->team = false;
     int64_t best = 1, grid = 1, best_grid = 1;
     const bool small = p->threads == 1 || work_of(u, call) < SMALL_WORK;
-    const bool spread = !small && spreads(u);
+    const bool spread = !small && spreads(u, call);
     for (int d = 0; !small && !(flags & FTH_OP_NO_SPLIT) && d < u->node->out[0].n_axes; d++) {
         const int64_t n = fth__call_pieces(u, call, d, &grid);
         if (n > best) best = n, best_grid = grid, it->split_dim = d;

@@ -268,7 +268,7 @@ static double extent_of(const fth_tile *t, int dim)
 /* A matrix and a vector (matvec.c): rows are summed by themselves, columns are added up. */
 static double vector_seconds(const fth__rates *r, const fth_call *call, const fth__dot_shape *s)
 {
-    enum { OF_A_ROW = 16 };
+    enum { OF_A_ROW = 4 };
     const bool rows = s->n.size == 1 ? s->a == FTH__DOT_ROWS : s->b == FTH__DOT_COLS;
     const double flops = call->node->op->flops(call),
                  k = fmax(1.0, extent_of(&call->in[0], s->k.a)),
@@ -482,12 +482,13 @@ static double class_seconds(const fth__rates *r, const fth_call *call, double fl
                              n->op->flop_cost > 0.0 ? flops * n->op->flop_cost : flops);
 }
 
-/* Rows of a matrix times a vector are summed in pieces, row after row. */
+/* Rows of a matrix times a vector are summed in pieces, row after row, where they are copied or
+ * their sums are in superblocks. */
 static bool in_pieces(const fth_node *n)
 {
     fth__dot_shape s;
     fth__dot_shape_get(n->attr, &n->in[0], &n->in[1], &n->out[0], -1, &s);
-    return (s.m.size == 1 || s.n.size == 1) && s.k.size > s.tile_k;
+    return (s.m.size == 1 || s.n.size == 1) && s.k.size > s.tile_k && !fth__dot_is_vector(&s);
 }
 
 /* How much slower memory is that is read across its lines: element by element, or some lines at a

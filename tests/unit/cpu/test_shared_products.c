@@ -105,6 +105,15 @@ TEST(one_tile_is_shared_by_strips_and_several_as_they_are)
     EQ_I64(planned((product){"l m k", "l k n", 512, 64, 512, 4}, 2), BY_PIECES);
 }
 
+/* A matrix times a vector is shared by elements of the result, once it is large enough. */
+TEST(few_rows_times_a_vector_are_shared)
+{
+    EQ_I64(planned((product){"m k", "k", 256, 1, 65536, 1}, 2), BY_STRIPS);
+    EQ_I64(planned((product){"k m", "k", 256, 1, 65536, 1}, 2), BY_STRIPS);
+    EQ_I64(planned((product){"m k", "k", 256, 1, 512, 1}, 2), ALONE);
+    EQ_I64(planned((product){"m k", "k", 8192, 1, 512, 1}, 2), BY_PIECES);
+}
+
 /* Two tiles are for two of four workers. */
 TEST(fewer_pieces_than_workers_are_shared_by_some)
 {
@@ -119,7 +128,10 @@ TEST(any_number_of_workers_makes_the_same_bits)
         {"k m", "k n", 800, 700, 1030, 1},   {"m k", "k n", 1024, 1024, 513, 1},
         {"l m k", "l k n", 512, 64, 300, 3}, {"k m", "k n", 256, 65, 17000, 1}, /* superblocks */
         {"m k l", "k n", 400, 200, 300, 2},                                     /* packed */
-        {"m k", "k n", 2100, 60, 100, 1},
+        {"m k", "k n", 2100, 60, 100, 1},    {"m k", "k", 300, 1, 5000, 1},
+        {"k m", "k", 300, 1, 5001, 1}, /* vectors */
+        {"k", "k n", 1, 1037, 999, 1},       {"k", "n k", 1, 1023, 1030, 1},
+        {"l m k", "l k", 201, 1, 3001, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int wide = 0; wide < 2; wide++) {
