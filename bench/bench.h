@@ -144,6 +144,7 @@ void bench_sharpest(bench *b);
 void bench_order(bench *b);
 void bench_product(bench *b);
 void bench_matvec(bench *b);
+void bench_places(bench *b);
 void bench_cholesky(bench *b);
 void bench_fft(bench *b);
 void bench_conv(bench *b);

@@ -35,6 +35,7 @@ static void on_the_cpu(bench *b)
     bench_filter(b);
     bench_sharpest(b);
     bench_order(b);
+    bench_places(b);
     bench_product(b);
     bench_matvec(b);
     bench_cholesky(b);
@@ -62,10 +63,14 @@ static void on_the_cpu(bench *b)
  * machine. */
 static void predicted(bench *b)
 {
-    static void (*const cases[])(bench *) = {
-        bench_predict,   bench_predict_held, bench_elementwise,        bench_filter, bench_order,
-        bench_product,   bench_matvec,       bench_cholesky,           bench_fft,    bench_conv,
-        bench_streaming, bench_bragg,        bench_spatial_likelihood, bench_ptycho, bench_focus};
+    static void (*const cases[])(bench *) = {bench_predict,     bench_predict_held,
+                                             bench_elementwise, bench_filter,
+                                             bench_order,       bench_places,
+                                             bench_product,     bench_matvec,
+                                             bench_cholesky,    bench_fft,
+                                             bench_conv,        bench_streaming,
+                                             bench_bragg,       bench_spatial_likelihood,
+                                             bench_ptycho,      bench_focus};
     bench_predict_on(b);
     for (size_t i = 0; !b->device && i < sizeof cases / sizeof cases[0]; i++)
         for (int measured = 0; measured <= (b->rates != NULL); measured++) {

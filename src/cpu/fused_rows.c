@@ -64,13 +64,16 @@ void fth__bring_rows(const fth__vm *vm, int l, int64_t n, const char *index, int
     const fth_dtype t = dtype_of(vm, v);
     const int64_t size = fth_dtype_size((fth_dtype)vm->p->reg_dtype[v->in]),
                   row = look->stride * size, bytes = step * fth_dtype_size(t);
-    const fth__take take = {
-        .size = size, .by = v->mul * row, .from_step = col * size, .to_step = size};
+    const fth__take take = {.size = size,
+                            .by = v->mul * row,
+                            .from_step = col * size,
+                            .to_step = size,
+                            .limit = v->limit};
     int64_t room[FTH__PLACES];
     FTH_ASSERT(v->border == FTH__BORDER_NONE);
     from += v->add * row;
-    fth__take_far_fn *far = fth__take_far(&take, t, bytes, v->limit);
-    if (far && far(&take, n, index, v->limit, from, to)) return;
+    fth__take_dense_fn *dense = fth__take_dense(&take, t, bytes);
+    if (dense && dense(&take, n, index, from, to)) return;
     for (int64_t c = 0; c < n; c += FTH__PLACES) {
         const int64_t more = fth__min_i64(FTH__PLACES, n - c);
         const char *at = index + c * bytes, *first = from + c * take.from_step;

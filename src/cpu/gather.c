@@ -38,10 +38,10 @@ static fth_status line(const fth_call *call, const fth__gather *s, const fth__ta
     const fth_node *node = call->node;
     const fth_dtype t = node->in[1].dtype;
     const int64_t limit = node->in[0].size[s->dim];
-    fth__take_far_fn *far = fth__take_far(take, t, step, limit);
+    fth__take_dense_fn *dense = fth__take_dense(take, t, step);
     int64_t room[FTH__PLACES];
-    if (far) {
-        if (far(take, n, index, limit, v, out)) return FTH_OK;
+    if (dense) {
+        if (dense(take, n, index, v, out)) return FTH_OK;
         return fth__index_fail(call, 1, fth__misplaced(t, n, index, step, limit),
                                node->in[0].axis[s->dim], limit);
     }
@@ -68,7 +68,11 @@ static fth_status run(const fth_call *call)
     const int k = line_axis(node, &w);
     const int64_t bytes = k < 0 ? 0 : row_bytes(call, &w, k);
     if (bytes == 0) return node->op->run(call);
-    const fth__take take = {.size = bytes, .by = w.axis, .from_step = w.v[k], .to_step = w.out[k]};
+    const fth__take take = {.size = bytes,
+                            .by = w.axis,
+                            .from_step = w.v[k],
+                            .to_step = w.out[k],
+                            .limit = node->in[0].size[s.dim]};
     fth__loop l = {0};
     for (int i = 0; i < k; i++) fth__loop_add(&l, out->extent[i], w.out[i], w.v[i], w.index[i], 0);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))

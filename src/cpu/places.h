@@ -30,17 +30,18 @@ const int64_t *fth__places(fth_dtype t, int64_t n, const char *index, int64_t st
 /* The first of n indices that is not in [0, limit); there is one. */
 const char *fth__misplaced(fth_dtype t, int64_t n, const char *index, int64_t step, int64_t limit);
 
-/* to[i] = the element of `size` bytes at from + place[i] * by + i * from_step; steps in bytes. */
+/* to[i] = the element of `size` bytes at from + place[i] * by + i * from_step; steps in bytes.
+ * There are `limit` places: those of a large table are fetched ahead. */
 typedef struct fth__take {
-    int64_t size, by, from_step, to_step;
+    int64_t size, by, from_step, to_step, limit;
 } fth__take;
 void fth__take_places(const fth__take *t, int64_t n, const int64_t *place, const char *from,
                       char *to);
 
-/* The same from memory beyond a core's cache, by n dense indices that may lie anywhere. False: one
- * of them is not in [0, limit), which was read as if it were 0. NULL: places are as fast. */
-typedef bool fth__take_far_fn(const fth__take *t, int64_t n, const void *index, int64_t limit,
-                              const char *from, char *to);
-fth__take_far_fn *fth__take_far(const fth__take *t, fth_dtype index, int64_t step, int64_t limit);
+/* The same by any number of dense indices that may lie anywhere. False: one of them is not in
+ * [0, limit); others were written or not. NULL: this take has no such loop. */
+typedef bool fth__take_dense_fn(const fth__take *t, int64_t n, const void *index, const char *from,
+                                char *to);
+fth__take_dense_fn *fth__take_dense(const fth__take *t, fth_dtype index, int64_t step);
 
 #endif

@@ -114,7 +114,7 @@ TEST(the_bits_of_the_operations)
         {"row=30 a=300", "a row", "a", NULL},
         {"row=30 a=300 c=5", "row a c", "a", NULL},
         {"row=30 a=3 c=4", "row a c", "", NULL},
-        {"row=600000 i=700", "row", "i", NULL}, /* beyond a core's cache */
+        {"row=1100000 i=700", "row", "i", NULL}, /* beyond a core's cache */
         {"row=9 i=1", "i", "i", "i"},
         {"row=300 i=255", "i", "i", "i"},
         {"row=5 i=513", "i", "i", "i"},
@@ -150,9 +150,14 @@ TEST(far_tables_with_other_steps)
         {"row=300000 i=300 c=4", "row c", "i", NULL}, /* cut along c */
         {"row=1100000 i=300 a=2", "a row", "i a", NULL},
         {"row=5000 i=300", "row i", "i", NULL},
+        {"row=2200000 i=300", "row", "i", NULL},
+        {"row=130000 i=290 c=9", "row c", "i", NULL}, /* rows fetched ahead: the last 2 of 32 */
+        {"row=130000 i=31 c=9", "row c", "i", NULL},
+        {"row=4000 i=288 c=301", "row c", "i", NULL},
+        {"row=1200000 i=3 c=1", "row c", "i", NULL},
     };
     t_random r = t_random_make(3);
-    for (int k = 0; k < 3; k++)
+    for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
         for (int t = 0; t < 3; t++) same_bits(&shapes[k], FTH_F32, indices[t], &r);
 }
 
@@ -226,7 +231,7 @@ TEST(the_first_index_outside_is_told_of_a_block)
 {
     static const shape shapes[] = {
         {"row=300 i=700", "row", "i", NULL},     {"row=300 i=700 c=3", "row c", "i", NULL},
-        {"row=2000000 i=700", "row", "i", NULL}, {"row=300 i=700", "i", "i", "i"},
+        {"row=2200000 i=700", "row", "i", NULL}, {"row=300 i=700", "i", "i", "i"},
         {"row=300 i=700 c=3", "i c", "i", "i"},
     };
     for (int t = 0; t < 3; t++)
@@ -285,7 +290,7 @@ TEST(rows_inside_a_program)
 {
     for (int t = 0; t < 3; t++) {
         in_a_program(1000, indices[t]);
-        in_a_program(2000000, indices[t]);
+        in_a_program(2200000, indices[t]);
     }
 }
 
