@@ -6,6 +6,7 @@
  */
 #include "plan/plan.h"
 #include "plan/rates.h"
+#include "plan/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,6 +65,13 @@ static double part_bytes(const fth_plan *p, const fth__buf *b, int loop)
     return bytes;
 }
 
+/* Of the bytes of an operand, those that a step reads or writes. */
+static double share_of(const fth_plan *p, const fth__item *it, int in)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    return n->op == &fth__op_gather && in == 0 ? fth__gather_share(n) : 1.0;
+}
+
 /* Bytes that the items of a loop (-1: of the plan) touch in one iteration, each once. */
 static double touched(fth_plan *p, int loop, int64_t from, int64_t to)
 {
@@ -81,7 +89,7 @@ static double touched(fth_plan *p, int loop, int64_t from, int64_t to)
             fth__buf *b = bytes_of(p, at);
             if (b->counted == loop) continue;
             b->counted = loop;
-            bytes += part_bytes(p, b, loop);
+            bytes += part_bytes(p, b, loop) * (k < FTH_MAX_IN ? share_of(p, it, k) : 1.0);
         }
     }
     return bytes;
@@ -161,13 +169,15 @@ typedef struct operand {
     const fth_tile *tile;
     int buf;
     bool out;
+    double share; /* of its bytes */
 } operand;
 
 static double operand_seconds(walk *w, const fth__item *it, const operand *o, int workers,
                               double strides, double *next)
 {
     fth__buf *b = bytes_of(w->p, o->buf);
-    const double bytes = tile_bytes(o->desc, o->tile), dist = distance(w, b, it, bytes);
+    const double tile = tile_bytes(o->desc, o->tile), dist = distance(w, b, it, tile),
+                 bytes = tile * o->share;
     const bool far = dist > w->r->of[FTH__RATE_CACHE] * MIB;
     *next += bytes;
     b->seen = w->clock;
@@ -214,8 +224,9 @@ static double step_seconds(walk *w, const fth__item *it)
         if (!out && is_brought(p, it, k)) continue;
         if (out) wanted |= 1u << o;
         const operand at = {out ? &u->node->out[o] : &u->node->in[k],
-                            out ? &call.out[o] : &call.in[k], buf, out};
-        near += near_seconds(r, tile_bytes(at.desc, at.tile), workers, out);
+                            out ? &call.out[o] : &call.in[k], buf, out,
+                            out ? 1.0 : share_of(p, it, k)};
+        near += near_seconds(r, tile_bytes(at.desc, at.tile) * at.share, workers, out);
         moves += operand_seconds(w, it, &at, workers, strides, &next);
     }
     w->clock = next;

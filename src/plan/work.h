@@ -30,6 +30,8 @@ static inline double fth__tile_elements(const fth_desc *d, const fth_tile *t)
 
 /* Running sums have a kernel (cpu/scan.c). */
 bool fth__has_scan_kernel(const fth__scan_attr *attr);
+/* Of the bytes of the table of a gather, those that are read when all of it is done. */
+double fth__gather_share(const fth_node *n);
 /* Of operations that sort, select, scan or search along lines, and of rows that go to places. */
 bool fth__lines_seconds(const fth__plan_work *w, double *seconds);
 

@@ -7,6 +7,7 @@
 #include "cpu/sort.h"
 #include "ops/build.h"
 #include "ops/ranked.h"
+#include "plan/plan.h"
 #include "plan/work.h"
 
 #include <math.h>
@@ -271,18 +272,44 @@ static double row_elements(const fth_desc *d, const fth_tile *t, int dim)
     return n;
 }
 
-/* Elements and short rows are taken a block of indices at a time, longer rows are copied one by
- * one; beside what their bytes take (cost.c). */
+/* Rows that a gather takes out of its table. */
+typedef struct taken {
+    double rows, bytes; /* of a row */
+    double table;       /* bytes */
+} taken;
+
+static taken taken_by(const fth_node *n, const fth_tile *v, const fth_tile *out)
+{
+    const int dim = fth_desc_find(&n->in[0], ((const fth__axis_attr *)n->attr)->axis);
+    const double row = dim < 0 ? 1.0 : row_elements(&n->in[0], v, dim),
+                 size = (double)fth_dtype_size(n->out[0].dtype);
+    return (taken){fth__tile_elements(&n->out[0], out) / fmax(1.0, row), row * size,
+                   fth__tile_elements(&n->in[0], v) * size};
+}
+
+double fth__gather_share(const fth_node *n)
+{
+    static const double LINE = 64.0; /* bytes that come at a time */
+    fth_tile v = {0}, out = {0};
+    for (int i = 0; i < n->in[0].n_axes; i++) v.extent[i] = n->in[0].size[i];
+    for (int i = 0; i < n->out[0].n_axes; i++) out.extent[i] = n->out[0].size[i];
+    const taken t = taken_by(n, &v, &out);
+    return t.table > 0.0 ? fmin(1.0, t.rows * ceil(t.bytes / LINE) * LINE / t.table) : 1.0;
+}
+
+/* Elements and short rows are taken by loops of their own, longer rows are copied one by one;
+ * beside what their bytes take (cost.c). Rows of a table that is in no cache come late, though some
+ * are fetched at a time. */
 static double gather_seconds(const fth__plan_work *w)
 {
     enum { SHORT = 32 }; /* bytes */
-    const fth_node *n = w->call->node;
-    const fth__axis_attr *attr = n->attr;
-    const int dim = fth_desc_find(&n->in[0], attr->axis);
-    const double row = dim < 0 ? 1.0 : row_elements(&n->in[0], &w->call->in[0], dim),
-                 rows = fth__tile_elements(&n->out[0], &w->call->out[0]) / fmax(1.0, row),
-                 bytes = row * (double)fth_dtype_size(n->out[0].dtype);
-    return by_places(w, rows * (bytes <= SHORT ? 0.9 : 2.0));
+    const taken t = taken_by(w->call->node, &w->call->in[0], &w->call->out[0]);
+    const double core = w->r->of[FTH__RATE_CORE_CACHE] * 1048576.0,
+                 near = fth__near_share(w->r, t.table),
+                 each = t.bytes > SHORT   ? 1.6
+                        : t.table <= core ? 0.3
+                                          : 0.5;
+    return by_places(w, t.rows * (each + (1.0 - near) * 2.2));
 }
 
 /* Rows of v into a result, each element by itself; a row of a result that a core's cache does not
