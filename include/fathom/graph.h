@@ -30,13 +30,13 @@ typedef struct fth_val {
 typedef int32_t fth_axis_id;
 
 typedef struct fth_progress {
-    double fraction; /* 0..1 of the planned work */
+    double fraction; /* of the predicted seconds: never less than before, 1 at the end */
     double elapsed_s, remaining_s;
     double rate;      /* elements of the streaming axis per second */
     const char *what; /* label of the pass */
 } fth_progress;
-/* Called by the thread that runs the plan after each step and chunk, and between the tiles of a
- * long step; return false to cancel the run. */
+/* Called by the thread that runs the plan after each step and chunk, and some 40 times a second
+ * inside a long step (docs/engine.md says where not); return false to cancel the run. */
 typedef bool fth_progress_fn(void *user, const fth_progress *progress);
 
 /* How the user sets limits: struct fields in C, keywords in Python, command-line options. */

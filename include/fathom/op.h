@@ -217,6 +217,12 @@ FTH_API void fth_team_run(fth_team *team, int64_t n, void (*fn)(void *arg, int64
  * FTH_OK, and the outputs are never used. Cheap enough for thousands of calls a second, from the
  * thread that called the kernel. team NULL: false. */
 FTH_API bool fth_team_cancelled(fth_team *team);
+/* How far a kernel is, for the progress of a run: what follows, up to the next call of this, ends
+ * when `share` (0 to 1) of the kernel's work is done. While an fth_team_run goes on, progress moves
+ * to there as its indices are taken; a loop of the kernel's own calls this before each of its
+ * parts. Without it the first fth_team_run counts as all of the work. From the thread that called
+ * the kernel; team NULL: nothing happens. */
+FTH_API void fth_team_until(fth_team *team, double share);
 
 /* A backend's kernel for one operation: replaces op->run and op->scratch on its device. */
 typedef struct fth_kernel {

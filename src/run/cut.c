@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-/* A tile takes at most this long, if it can be cut: as often as progress is told (run.c). Before
+/* A tile takes at most this long, if it can be cut, half of it at least. Before
  * anything is known, a kernel may be this much slower than guessed, and an operation's own loop any
  * time: its first tile is a sixty-fourth. Both only size the first tile; later ones follow the
  * clock. */
@@ -41,13 +41,34 @@ static double guess(const fth__unit *u, const fth_call *call)
     return fth__work_seconds(fth__unit_flops(u, call), (double)bytes) + 1e-7; /* never 0 */
 }
 
-static fth_status run_kernel(fth__tiles *t, const fth_call *call, double guessed)
+/* What is to be computed: a call, or what is left of one. */
+typedef struct work {
+    fth_call call;
+    double share; /* of the step */
+} work;
+
+static void add_share(fth__way *way, double share)
+{
+    (void)atomic_fetch_add_explicit(&way->done, (int64_t)(share * (double)FTH__WAY),
+                                    memory_order_relaxed);
+}
+
+static fth_status run_kernel(fth__tiles *t, const work *w, double guessed, int worker)
 {
     const fth__unit *u = t->unit;
+    const fth_call *call = &w->call;
+    fth__way *own = worker == 0 ? t->way : NULL;
+    if (own) {
+        fth__team_begin(call->team);
+        own->team = call->team;
+        own->call = w->share;
+    }
     const double t0 = fth__clock_seconds();
     const fth_status s = u->kernel ? u->kernel->run(call) : u->node->op->run(call);
     const double took = fth__clock_seconds() - t0;
     atomic_store_explicit(&t->pace, took / guessed, memory_order_relaxed);
+    if (own) own->call = 0.0;
+    if (t->way) add_share(t->way, w->share);
     return s;
 }
 
@@ -115,26 +136,30 @@ static bool is_short(const fth__tiles *t, double guessed, double whole)
 
 /* `whole`: guessed seconds of the call that this one is a part of. What is left of the call stays
  * where it is: a call is large, and stacks are not. */
-static fth_status run_part(fth__tiles *t, fth_call *call, double whole, int worker)
+static fth_status run_part(fth__tiles *t, work *rest, double whole, int worker)
 {
     for (;;) {
         if (worker == 0 ? !fth__team_goes_on(t->team) : fth__team_off(t->team))
             return FTH_E_CANCELLED;
-        const double guessed = guess(t->unit, call);
-        fth_call first;
+        const double guessed = guess(t->unit, &rest->call);
+        work first;
         cut c;
-        if (is_short(t, guessed, whole) || !halve(t, call, &c, &first))
-            return run_kernel(t, call, guessed);
-        if (fth__piece_is_narrow(t->unit, &first, c.dim, least_row(t->unit, call, guessed)))
-            return run_kernel(t, call, guessed);
+        if (is_short(t, guessed, whole) || !halve(t, &rest->call, &c, &first.call))
+            return run_kernel(t, rest, guessed, worker);
+        if (fth__piece_is_narrow(t->unit, &first.call, c.dim,
+                                 least_row(t->unit, &rest->call, guessed)))
+            return run_kernel(t, rest, guessed, worker);
+        const double share = rest->share * (double)c.at / (double)c.extent;
+        first.share = share;
         FTH_TRY(run_part(t, &first, whole, worker));
-        take_half(t, call, &c, true, call);
+        take_half(t, &rest->call, &c, true, &rest->call);
+        rest->share -= share;
     }
 }
 
-fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, int worker)
+fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, double share, int worker)
 {
-    if (call->device) return run_kernel(t, call, 1.0); /* queued, not run */
-    fth_call rest = *call;
-    return run_part(t, &rest, guess(t->unit, call), worker);
+    work all = {*call, share};
+    if (call->device) return run_kernel(t, &all, 1.0, worker); /* queued, not run */
+    return run_part(t, &all, guess(t->unit, call), worker);
 }

@@ -21,7 +21,7 @@
 #include <time.h>
 
 enum {
-    MOMENT_NS = 20000000,   /* between two questions while waiting: below ASK_MS of run.c */
+    MOMENT_NS = 20000000,   /* between two questions while waiting: below ASK_MS of progress.c */
     ALONE_BYTES = 64 << 10, /* below this a job is not worth waking another thread */
     PART_BYTES = 256 << 10, /* least that a part should have, so that calls do not dominate, */
     LARGE_PART = 4 << 20,   /* and most: a run that stops waits for the parts in hand */

@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-static const double ask_s = 0.05; /* between two questions, as inside a step of a run */
+static const double ask_s = 0.025; /* between two questions, as inside a step of a run */
 
 typedef struct plain_loop {
     const char *name;

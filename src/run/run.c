@@ -193,72 +193,6 @@ static fth_status wait_io(fth__runner *r, int64_t ticket)
     return s;
 }
 
-/* ---- progress ---- */
-
-static double item_work(const fth__item *it)
-{
-    const double call = 1e-6; /* so that a step of nothing counts too */
-    return it->kind == FTH__STEP ? fth__work_seconds(it->flops, (double)it->moved) + call : 0.0;
-}
-
-static double iterations_of(const fth_plan *p, int loop)
-{
-    double n = 1.0;
-    for (int l = loop; l >= 0; l = p->loop[l].parent) n *= (double)p->loop[l].n_chunks;
-    return n;
-}
-
-/* Between two questions inside a step: often enough that whoever cancels sees no delay, and seldom
- * enough that callbacks (Python's too) cost nothing. */
-enum { ASK_MS = 50 };
-
-static bool call_progress(fth__runner *r)
-{
-    const fth_plan *p = r->p;
-    const double now = fth__clock_seconds();
-    fth_progress g = {.elapsed_s = now - r->t_start, .what = ""};
-    g.fraction = r->total > 0.0 ? r->done / r->total : 1.0;
-    if (g.fraction > 1.0) g.fraction = 1.0;
-    g.remaining_s = g.fraction > 0.0 ? g.elapsed_s * (1.0 - g.fraction) / g.fraction : 0.0;
-    if (r->reported_loop >= 0) {
-        const fth__sweep *l = &p->loop[r->reported_loop];
-        g.what = p->graph->axis[l->axis]->name;
-        g.rate = g.elapsed_s > 0.0 ? (double)(r->reported_chunk * l->chunk) / g.elapsed_s : 0.0;
-    }
-    r->asked = now;
-    if (!r->opt.progress(r->opt.user, &g)) r->cancelled = true;
-    return !r->cancelled;
-}
-
-bool fth__run_goes_on(fth__runner *r)
-{
-    if (r->late) fth__ranks_push(r);
-    if (r->cancelled || !r->opt.progress) return !r->cancelled;
-    if (1e3 * (fth__clock_seconds() - r->asked) < ASK_MS) return true;
-    return call_progress(r);
-}
-
-fth_status fth__run_cancelled(const fth__runner *r)
-{
-    if (!r->cancelled) return FTH_OK;
-    return FTH_FAIL(r->err, FTH_E_CANCELLED, "the run was cancelled at %.0f %%",
-                    r->total > 0.0 ? 100.0 * r->done / r->total : 100.0);
-}
-
-static bool go_on(void *user)
-{
-    return fth__run_goes_on(user);
-}
-
-/* After `chunks` of a pass, or between steps outside of passes (loop -1). */
-static fth_status report_progress(fth__runner *r, int loop, int64_t chunks)
-{
-    r->reported_loop = loop;
-    r->reported_chunk = chunks;
-    if (r->opt.progress && !r->cancelled) (void)call_progress(r);
-    return fth__run_cancelled(r);
-}
-
 /* ---- items
  * -------------------------------------------------------------------------------------------------
  */
@@ -309,7 +243,7 @@ static fth_status run_iteration(fth__runner *r, int loop, fth__range chunks, int
         t->write[parity] = post_writes(r, loop);
     r->begun[loop]++;
     r->step += loop == r->pass;
-    if (depth == 0) FTH_TRY(report_progress(r, loop, k + 1 - chunks.lo));
+    if (depth == 0) FTH_TRY(fth__run_report(r, loop, k + 1 - chunks.lo));
     return FTH_OK;
 }
 
@@ -377,7 +311,10 @@ static int64_t last_step(const fth__runner *r, int64_t i, int64_t to)
 /* Seconds that a step of one iteration would take on a slow core. */
 static double step_work(const fth__runner *r, int64_t i)
 {
-    return item_work(&r->p->item[i]) / iterations_of(r->p, r->p->item[i].loop);
+    const double call = 1e-6; /* so that a step of nothing counts too */
+    const fth__item *it = &r->p->item[i];
+    return (fth__work_seconds(it->flops, (double)it->moved) + call) /
+           fth__run_iterations(r->p, it->loop);
 }
 
 /* What is queued on a device cannot be taken back: no more of it than a fraction of a second. A
@@ -391,7 +328,9 @@ static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
         if (!fth__run_goes_on(r)) return fth__run_cancelled(r);
         trace_memory(r, i);
         FTH_TRY(fth__lanes_before(r, i));
+        fth__run_enter(r, i);
         FTH_TRY(fth__run_step(r, &r->p->item[i]));
+        fth__run_leave(r);
         FTH_TRY(fth__lanes_after(r, i));
         r->queued += step_work(r, i);
         if (r->dev && r->queued > AHEAD_SECONDS) {
@@ -406,15 +345,18 @@ static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
     const double t0 = fth__clock_seconds();
-    double work = 0.0;
-    for (int64_t i = from; i < to; i++) work += step_work(r, i);
+    double work = 0.0, done = r->done;
+    for (int64_t i = from; i < to; i++) {
+        work += step_work(r, i);
+        done += fth__run_step_seconds(r, i);
+    }
     if (r->dev && p->item[from].loop < 0 && work < AHEAD_SECONDS) {
         FTH_TRY(fth__tape_run(r, from, to, queue_steps));
     } else {
         FTH_TRY(fth__device_burst(r));
         FTH_TRY(queue_steps(r, from, to));
     }
-    r->done += work;
+    r->done = done; /* of a recording too, whose steps nobody enters */
     r->kernels += fth__clock_seconds() - t0;
     return r->dev && !p->ctx->trace ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
@@ -443,7 +385,8 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
         case FTH__END:
         case FTH__COMMIT: break; /* commits come when nothing can fail any more */
         }
-        if (it->loop < 0) FTH_TRY(report_progress(r, -1, 0));
+        r->finished = i + 1 == p->late;
+        if (it->loop < 0) FTH_TRY(fth__run_report(r, -1, 0));
     }
     return FTH_OK;
 }
@@ -602,6 +545,11 @@ static fth_status settle_sinks(fth__runner *r, fth_status s)
     return any ? fth__ranks_settle(r, s) : s;
 }
 
+static bool go_on(void *user)
+{
+    return fth__run_goes_on(user);
+}
+
 /* Workspace is planned per worker, so the team has exactly the plan's size: the context's, or one
  * of our own for this run. */
 static fth_status find_team(fth__runner *r)
@@ -611,6 +559,7 @@ static fth_status find_team(fth__runner *r)
         FTH_TRY(fth_team_create(&r->own_team, p->mem, p->threads, r->err));
     fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
     FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
+    if (workers) FTH_TRY(fth__team_follow(&r->others, p->mem, r->team, r->err));
     return fth__team_share(&r->alone, p->mem, NULL, go_on, r, r->err);
 }
 
@@ -685,8 +634,7 @@ static fth_status run_all(fth__runner *r)
     FTH_TRY(fth__scratch_open(r));
     FTH_TRY(fth__keep_arena(r));
     FTH_TRY(fth__device_arena(r));
-    for (int64_t i = 0; i < p->n_items; i++)
-        r->total += item_work(&p->item[i]) * fth__plan_part(p, fth__item_pass(p, &p->item[i]));
+    fth__run_count(r);
     FTH_TRY(run_items(r, 0, p->late));
     return fth__device_settle(r, false);
 }
@@ -754,6 +702,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth__scratch_close(&r);
     fth_team_destroy(r.team);
     fth_team_destroy(r.alone);
+    fth_team_destroy(r.others);
     fth_team_destroy(r.own_team);
     fth__keep_leave(&r, s);
     fth__heap_free(p->mem, r.begun);

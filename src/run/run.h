@@ -6,6 +6,17 @@
 #include "plan/plan.h"
 #include "run/io.h"
 
+#include <stdatomic.h>
+
+/* How far the step that is going on is. Workers add the tiles they have done; the running thread,
+ * which is the one that reports, looks. */
+typedef struct fth__way {
+    atomic_int_fast64_t done; /* parts of the step, out of FTH__WAY */
+    double call;              /* the share of the step that the running thread's kernel call is, */
+    const fth_team *team;     /* and who knows how far that call is; NULL: nobody */
+} fth__way;
+#define FTH__WAY ((int64_t)1 << 48)
+
 typedef struct fth__runner {
     fth_plan *p;
     char *arena;
@@ -17,7 +28,8 @@ typedef struct fth__runner {
     struct fth__stage *stage;    /* NULL: data are the host's */
     int scratch;                 /* file descriptor; -1: none */
     fth_team *team;              /* the plan's workers, called off when the run is cancelled */
-    fth_team *alone;             /* the same for kernels that get no workers */
+    fth_team *alone;             /* the same for kernels that get no workers, */
+    fth_team *others;            /* and for those of the workers, who only follow */
     struct fth__device_run *dev; /* NULL: steps are done when they return */
     struct fth__lanes *lanes;    /* of the steps that are being recorded; NULL: one lane */
     fth_lane lane;               /* that steps are queued on */
@@ -28,7 +40,11 @@ typedef struct fth__runner {
     int reported_loop;      /* the pass it is about; -1: none */
     int64_t reported_chunk; /* and the chunk */
     double queued;          /* on a device: work since the queue was waited for */
-    double done, total;     /* planned work */
+    double done, total;     /* predicted seconds: of the steps that are done, of all */
+    double doing;           /* of the one that is going on; 0: none is, */
+    fth__way way;           /* and how far it is */
+    double fraction;        /* that was reported last */
+    bool finished;          /* nothing is left that can be cancelled */
     double t_start, io_wait, kernels;
     uint64_t read_bytes, written_bytes;
     bool reported;  /* somebody wants to know how long kernels took */
@@ -83,10 +99,22 @@ void fth__report_end(fth__runner *r, fth_run_report *out);
 /* Free on the device, as its driver counts, with what is cached for later; 0: it does not tell. */
 uint64_t fth__report_free(const fth_plan *p);
 
-/* Report progress when it is due; false: the run is cancelled. For the running thread. */
+/* ---- progress.c; for the running thread ---- */
+/* Add up what is to be done. */
+void fth__run_count(fth__runner *r);
+/* How often what stands in a loop (-1: in none) is carried out. */
+double fth__run_iterations(const fth_plan *p, int loop);
+/* Seconds that one iteration of a step is predicted to take. */
+double fth__run_step_seconds(const fth__runner *r, int64_t item);
+/* A step begins, and is done. */
+void fth__run_enter(fth__runner *r, int64_t item);
+void fth__run_leave(fth__runner *r);
+/* Report progress when it is due; false: the run is cancelled. */
 bool fth__run_goes_on(fth__runner *r);
 /* FTH_E_CANCELLED with its words, once fth__run_goes_on has said no; else FTH_OK. */
 fth_status fth__run_cancelled(const fth__runner *r);
+/* Report it now, after `chunks` of a pass, or between steps outside of passes (loop -1). */
+fth_status fth__run_report(fth__runner *r, int loop, int64_t chunks);
 
 fth_status fth__run_step(fth__runner *r, const fth__item *it);
 
@@ -96,12 +124,13 @@ fth_status fth__run_check_places(fth_plan *p, const fth_sink *sinks, fth_err *er
 /* ---- cut.c: a kernel call in tiles short enough to be cancelled between them ---- */
 typedef struct fth__tiles {
     const fth__unit *unit;
+    fth__way *way;          /* NULL: nobody wants to know */
     fth_team *team;         /* who may call the step off */
     uint64_t scratch_bytes; /* there are for one call */
     _Atomic double pace;    /* seconds that a guessed second takes; 0: nothing is known */
 } fth__tiles;
-/* FTH_E_CANCELLED, without words, when the step was called off. `worker`: 0 is the running thread.
- */
-fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, int worker);
+/* FTH_E_CANCELLED, without words, when the step was called off. `share`: of the step, that the call
+ * is; `worker`: 0 is the running thread. */
+fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, double share, int worker);
 
 #endif

@@ -51,10 +51,10 @@ static void run_piece(void *arg, int64_t i, int worker)
     FTH_ASSERT(from >= 0 && n > 0 && worker < w->r->p->threads); /* each has its workspace */
     fth__call_piece(u, &call, w->dim, from, n);
     call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->tiles.scratch_bytes : NULL;
-    call.team = worker == 0 ? w->r->alone : NULL; /* others may not ask whether to go on */
+    call.team = worker == 0 ? w->r->alone : w->r->others;
     call.err = &err;
     fth_status s = w->check ? check_scratch(u, &call, w->tiles.scratch_bytes) : FTH_OK;
-    if (s == FTH_OK) s = fth__run_tiles(&w->tiles, &call, worker);
+    if (s == FTH_OK) s = fth__run_tiles(&w->tiles, &call, (double)n / (double)w->extent, worker);
     if (s == FTH_OK) return;
     pthread_mutex_lock(&w->lock);
     if (i < atomic_load(&w->failed)) {
@@ -81,6 +81,12 @@ static void name_first_index(pieces *w)
     if (s == FTH_E_INDEX_RANGE) w->err = err;
 }
 
+/* Of a step that somebody follows; on a device a step is queued at once. */
+static fth__way *way_of(fth__runner *r)
+{
+    return r->opt.progress && !r->dev ? &r->way : NULL;
+}
+
 static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_call *call,
                              char *scratch)
 {
@@ -93,6 +99,7 @@ static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_cal
                 .piece = how->split_piece,
                 .scratch = scratch,
                 .tiles = {.unit = &r->p->unit[how->unit],
+                          .way = way_of(r),
                           .team = r->team,
                           .scratch_bytes = how->piece_scratch},
                 .check = how->split_fixed};
@@ -123,8 +130,8 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
     fth_err err = {0}; /* a kernel that was called off may take what is missing for a mistake */
     call->err = &err;
     fth_status s = it->split_fixed ? check_scratch(u, call, planned) : FTH_OK;
-    fth__tiles tiles = {.unit = u, .team = r->alone, .scratch_bytes = planned};
-    if (s == FTH_OK) s = fth__run_tiles(&tiles, call, 0);
+    fth__tiles tiles = {.unit = u, .way = way_of(r), .team = r->alone, .scratch_bytes = planned};
+    if (s == FTH_OK) s = fth__run_tiles(&tiles, call, 1.0, 0);
     if (r->cancelled) return fth__run_cancelled(r);
     if (s != FTH_OK) *r->err = err;
     return s;

@@ -17,7 +17,7 @@
 
 enum {
     WAIT_NS = 20000000
-}; /* between two questions while the others finish: below ASK_MS of run.c */
+}; /* between two questions while the others finish: below ASK_MS of progress.c */
 
 typedef struct crew crew;
 
@@ -51,11 +51,19 @@ struct fth_team {
     bool (*go_on)(void *user);
     void *user;
     atomic_bool off;
+    const fth_team *leader; /* off when this one is; NULL: none */
+    /* Of the kernel's work, for the running thread: what is done, and what will be when the part
+     * that goes on, or comes next, ends. */
+    double done, until;
+    int64_t n, at; /* indices of its loop, and those that are done of a loop without others */
+    bool looping;  /* others see it inside a loop: theirs is part of an index */
+    bool shared;   /* with others */
 };
 
 bool fth__team_off(const fth_team *t)
 {
-    return t && atomic_load_explicit(&t->off, memory_order_relaxed);
+    if (!t) return false;
+    return atomic_load_explicit(&t->off, memory_order_relaxed) || fth__team_off(t->leader);
 }
 
 bool fth__team_goes_on(fth_team *t)
@@ -76,6 +84,50 @@ const fth_team *fth__team_around(const fth_team *t)
     for (int i = 1; c && i <= c->started; i++)
         if (pthread_equal(c->w[i].thread, pthread_self())) return c->team;
     return NULL;
+}
+
+void fth__team_begin(fth_team *t)
+{
+    if (!t) return;
+    t->done = t->until = 0.0;
+    t->looping = false;
+}
+
+void fth_team_until(fth_team *t, double share)
+{
+    if (!t || !t->go_on || t->looping) return;
+    t->done = t->until;
+    if (share > t->until) t->until = share < 1.0 ? share : 1.0;
+}
+
+/* False: it is not counted. */
+static bool begin_loop(fth_team *t, int64_t n, bool shared)
+{
+    if (!t || !t->go_on || t->looping) return false; /* nobody asks, or a loop inside of one */
+    if (t->until <= t->done) t->until = 1.0;         /* nothing was said */
+    t->n = n;
+    t->at = 0;
+    t->shared = shared;
+    t->looping = true;
+    return true;
+}
+
+static void end_loop(fth_team *t)
+{
+    t->looping = false;
+    t->done = t->until;
+}
+
+double fth__team_share_done(const fth_team *t)
+{
+    if (!t) return 0.0;
+    if (!t->looping || t->n < 1) return t->done;
+    int64_t at = t->at;
+    /* of those that were taken each worker has one in hand, once there is none left too */
+    if (t->shared)
+        at = (int64_t)atomic_load_explicit(&t->crew->next, memory_order_relaxed) - t->crew->threads;
+    const double share = at <= 0 ? 0.0 : at < t->n ? (double)at / (double)t->n : 1.0;
+    return t->done + (t->until - t->done) * share;
 }
 
 static void take_indices(crew *c, int index)
@@ -190,6 +242,13 @@ fth_status fth__team_share(fth_team **out, fth_mem *mem, fth_team *other, bool (
     return FTH_OK;
 }
 
+fth_status fth__team_follow(fth_team **out, fth_mem *mem, const fth_team *other, fth_err *err)
+{
+    FTH_TRY(fth__team_share(out, mem, NULL, NULL, NULL, err));
+    (*out)->leader = other;
+    return FTH_OK;
+}
+
 void fth_team_destroy(fth_team *t)
 {
     if (!t) return;
@@ -217,13 +276,26 @@ static void wait_for_others(crew *c, fth_team *t)
     }
 }
 
+static void run_alone(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int worker),
+                      void *arg)
+{
+    const bool counted = begin_loop(t, n, false);
+    for (int64_t i = 0; i < n; i++) {
+        if (counted) t->at = i;
+        if (!fth__team_goes_on(t)) break;
+        fn(arg, i, 0);
+    }
+    if (counted) end_loop(t);
+}
+
 void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int worker), void *arg)
 {
     crew *c = t ? t->crew : NULL;
     if (!c || n < 2 || c->threads < 2 || pthread_mutex_trylock(&c->busy) != 0) {
-        for (int64_t i = 0; i < n && fth__team_goes_on(t); i++) fn(arg, i, 0);
+        run_alone(t, n, fn, arg);
         return;
     }
+    const bool counted = begin_loop(t, n, true);
     pthread_mutex_lock(&c->lock);
     c->n = n;
     c->team = t;
@@ -243,5 +315,6 @@ void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int w
     wait_for_others(c, t);
     FTH_ASSERT(c->working == 0 && c->team == t);
     pthread_mutex_unlock(&c->lock);
+    if (counted) end_loop(t);
     pthread_mutex_unlock(&c->busy);
 }

@@ -273,6 +273,9 @@ static fth_status run(const fth_call *call)
     for (s.stack = 0; s.stack < out->extent[0]; s.stack++)
         for (int64_t y = out->origin[1]; y < end; y += step) {
             const int64_t rows = end - y < step ? end - y : step;
+            fth_team_until(call->team,
+                           (double)(s.stack * out->extent[1] + y + rows - out->origin[1]) /
+                               (double)(out->extent[0] * out->extent[1]));
             if (fth_team_cancelled(call->team)) return FTH_OK;
             for (int64_t i = 0; i < rows; i++) {
                 const fo_best b = best_of(&s, i);

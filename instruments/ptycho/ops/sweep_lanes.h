@@ -739,6 +739,7 @@ static void sweep_run(const pt_sweep_work *w)
     for (s.first = 0; s.first < w->count; s.first += w->rule->batch) {
         const int64_t left = w->count - s.first;
         s.size = left < w->rule->batch ? left : w->rule->batch;
+        fth_team_until(w->team, (double)(s.first + s.size) / (double)w->count);
         project_batch(&s);
         if (fth_team_cancelled(w->team)) return;
         if (w->rule->rule == PT_LSQML)

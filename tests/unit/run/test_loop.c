@@ -250,7 +250,7 @@ TEST(a_loop_asks_now_and_then_and_at_its_end)
     OK(fth_context_loop(ctx, "nothing", 0, sleep_some, NULL, NULL));
     EQ_I64(q.asked, 0);
     OK(fth_context_loop(ctx, "sleeping", 40, sleep_some, NULL, NULL));
-    LE_F64(q.asked, q.last.elapsed_s / 0.05 + 1);
+    LE_F64(q.asked, q.last.elapsed_s / 0.025 + 1);
     EQ_F64(q.last.fraction, 1);
     EQ_F64(q.last.remaining_s, 0);
     OK(fth_context_destroy(ctx, NULL));

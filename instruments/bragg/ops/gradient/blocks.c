@@ -77,6 +77,8 @@ void br_blocks_run(br_blocks *b)
     batch w = {.b = b};
     for (w.from = bar->origin[0]; w.from < end; w.from += at_once * ROWS) {
         const int64_t left = (end - w.from + ROWS - 1) / ROWS, n = left < at_once ? left : at_once;
+        fth_team_until(b->call->team,
+                       (double)(w.from - bar->origin[0] + n * ROWS) / (double)bar->extent[0]);
         fth_team_run(b->call->team, n, one_block, &w);
         for (int64_t i = 0; i < n; i++) b->add(b->user, b->part + i * b->size);
     }

@@ -143,6 +143,8 @@ static fth_status run(const fth_call *call)
     for (; w.from < w.piece.cells; w.from += w.blocks * w.block) {
         const int64_t left = (w.piece.cells - w.from + w.block - 1) / w.block;
         w.blocks = left < at_once(call) ? left : at_once(call);
+        const double end = (double)(w.from + w.blocks * w.block);
+        fth_team_until(call->team, end / (double)w.piece.cells);
         fth_team_run(call->team, w.blocks, one_block, &w);
         fth_team_run(call->team, (w.piece.genes + GENES - 1) / GENES, add_genes, &w);
     }
