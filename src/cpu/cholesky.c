@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/blas.h"
+#include "ops/asking.h"
 #include "ops/matrix.h"
 
 #include <string.h>
@@ -19,12 +20,16 @@
  * 0.89 to 0.95 times (OpenBLAS 0.3.21). STEP: strips start at multiples of a line of cache. */
 enum { WHOLE = 768, STRIP = 768, STEP = 64 };
 
+/* Products that take as long as the copy of an element, roughly. */
+static const double COPY = 16;
+
 typedef struct work {
     fth_dtype t;
     int64_t size, n;
     fth__matrix_out a;
     int64_t left, mid, end; /* columns [left, mid) are done; rows [mid, end) follow from them */
     int64_t strip, strips;  /* of those rows */
+    fth__asking ask;        /* of all matrices, in products */
 } work;
 
 static char *at(const work *w, int64_t i, int64_t j)
@@ -104,7 +109,9 @@ static int64_t factor_block(const work *w, int64_t j, int64_t n)
 /* Rows and columns [from, from+n). 0, or the order of the minor that is not positive definite. */
 static int64_t factor(work *w, int64_t from, int64_t n, fth_team *team)
 {
+    const double size = (double)n;
     if (n <= WHOLE) {
+        if (!fth__asking_on(&w->ask, size * size * size / 6)) return 0;
         const int64_t order = factor_block(w, from, n);
         return order > 0 ? from + order : 0;
     }
@@ -116,7 +123,10 @@ static int64_t factor(work *w, int64_t from, int64_t n, fth_team *team)
     w->mid = from + half;
     w->end = from + n;
     cut_rows(w);
+    const double above = (double)half, below = size - above;
+    fth__asking_loop(&w->ask, below * above * above / 2);
     fth_team_run(team, w->strips, divide, w);
+    fth__asking_loop(&w->ask, below * below * above / 2);
     fth_team_run(team, w->strips * (w->strips + 1) / 2, update, w);
     return factor(w, from + half, n - half, team);
 }
@@ -160,10 +170,15 @@ static void copy_some(void *arg, int64_t task, int worker)
     }
 }
 
-static void copy_rows(const work *w, fth_team *team, char *dst, int64_t d_ld, const char *src,
+static void copy_rows(work *w, fth_team *team, char *dst, int64_t d_ld, const char *src,
                       int64_t s_ld, bool upper)
 {
     copy c = {w, dst, src, d_ld, s_ld, upper};
+    const double products = COPY * (double)w->n * (double)w->n;
+    if (w->n > WHOLE)
+        fth__asking_loop(&w->ask, products);
+    else
+        w->ask.done += products;
     fth_team_run(w->n > WHOLE ? team : NULL, fth__ceil_div_i64(w->n, STEP), copy_some, &c);
 }
 
@@ -208,6 +223,10 @@ static fth_status run(const fth_call *call)
     fth__batch_follow(&b, 1, &node->in[0], &node->out[0], &call->out[0]);
     FTH_ASSERT(b.n_row == b.n_col && b.n_row == node->in[0].size[b.row]); /* whole matrices */
     work w = {.t = node->in[0].dtype, .size = fth_dtype_size(node->in[0].dtype), .n = b.n_row};
+    const double size = (double)w.n;
+    double all = size * size * size / 6 + COPY * size * size;
+    for (int i = 0; i < b.loop.n; i++) all *= (double)b.loop.extent[i];
+    w.ask = fth__asking_begin(call, all, FTH__ASK_PRODUCTS);
     for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
         const int64_t order =
             factor_one(call, &b, &w, (const char *)call->in[0].data + b.loop.at[0] * w.size,

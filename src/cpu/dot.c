@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/matvec.h"
+#include "ops/asking.h"
 #include "ops/loop.h"
 
 #include <string.h>
@@ -498,7 +499,8 @@ static void run_vector(const fth__dot_work *w, const char *a, const char *b, cha
     fth_team_run(call->team, fth__ceil_div_i64(p.whole.m, p.part), vector_part, &p);
 }
 
-static void run_matrix(const fth__dot_work *w, const char *a, const char *b, char *out, char *state)
+static void run_matrix(const fth__dot_work *w, const char *a, const char *b, char *out, char *state,
+                       fth__asking *ask)
 {
     const fth__dot_shape *s = w->shape;
     const fth_call *call = w->call;
@@ -508,7 +510,7 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
     const int64_t ke = fth__tile_extent(&call->in[0], s->k.a),
                   origin = fth__tile_origin(&call->in[0], s->k.a);
     if (fth__dot_is_vector(s)) {
-        run_vector(w, a, b, out);
+        if (fth__asking_on(ask, (double)me * (double)ne * (double)ke)) run_vector(w, a, b, out);
         return;
     }
     const int64_t last_k = ke > 0 ? ke : 1;         /* an empty sum is one empty tile */
@@ -531,8 +533,11 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
                 .m = fth__min_i64(s->tile_m, me - m0),
                 .n = fth__min_i64(s->tile_n, ne - n0),
             };
-            for (int64_t k0 = 0; k0 < last_k; k0 += s->tile_k)
-                run_tile(w, &at, origin + k0, origin + fth__min_i64(k0 + s->tile_k, ke), k0);
+            for (int64_t k0 = 0; k0 < last_k; k0 += s->tile_k) {
+                const int64_t k1 = fth__min_i64(k0 + s->tile_k, ke);
+                if (!fth__asking_on(ask, (double)at.m * (double)at.n * (double)(k1 - k0))) return;
+                run_tile(w, &at, origin + k0, origin + k1, k0);
+            }
         }
 }
 
@@ -573,11 +578,15 @@ static fth_status run(const fth_call *call)
         fth__loop_add(&l, out->extent[s.loop[i].out], fth__tile_stride(a, s.loop[i].a),
                       fth__tile_stride(b, s.loop[i].b), out->stride[s.loop[i].out],
                       call->state[0].stride[s.loop[i].out]);
-    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
+    double products = (double)fth__tile_extent(a, s.k.a);
+    for (int d = 0; d < node->out[0].n_axes; d++) products *= (double)out->extent[d];
+    fth__asking ask = fth__asking_begin(call, products, FTH__ASK_PRODUCTS);
+    for (bool go = fth__loop_start(&l); go && !ask.off; go = fth__loop_next(&l))
         run_matrix(&w, (const char *)a->data + l.at[0] * size,
                    (const char *)b->data + l.at[1] * size, (char *)out->data + l.at[2] * size,
                    w.state_bytes ? (char *)call->state[0].data + l.at[3] * (int64_t)w.state_bytes
-                                 : NULL);
+                                 : NULL,
+                   &ask);
     return FTH_OK;
 }
 

@@ -88,7 +88,7 @@ static int64_t tile_bytes(const fth_node *node, const fth_tile *in, const fth_ti
 }
 
 static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__fft_axis *axis, int i,
-                      double divide, char *memory)
+                      double divide, fth__asking *ask, char *memory)
 {
     const fth_node *node = call->node;
     const fth_fft_kind kind = kind_of(attr_of(node), i);
@@ -101,12 +101,13 @@ static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__ff
     if (n == 0) return;
     memory += round64(workers(call) * (int64_t)sizeof(fth__fft_transform));
     fth__fft_transform_make(&p->transform[0], kind, n, r, 1.0 / divide,
-                            r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32),
+                            r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32), ask,
                             memory);
     memory += round64((int64_t)fth__fft_transform_bytes(kind, n, r));
     p->transform[0].far = tile_bytes(node, &call->in[0], &call->out[0]) > FAR;
     for (int w = 1; w < workers(call); w++) {
         p->transform[w] = p->transform[0];
+        p->transform[w].ask = NULL;
         fth__fft_transform_move(&p->transform[w], memory);
         memory += round64((int64_t)fth__fft_room_bytes(kind, n, r));
     }
@@ -119,8 +120,12 @@ typedef struct job {
     fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_rows_pass pass[FTH__FFT_AXES];
     int n;
-    bool back; /* a real inverse: the last axis comes last */
-    fth_team *team;
+    bool back;           /* a real inverse: the last axis comes last */
+    bool small;          /* a transform takes no time to speak of, and nobody shares it */
+    bool rows;           /* long ones, which say themselves how far they are */
+    double numbers;      /* of a transform */
+    fth__asking *ask;    /* in numbers, along each axis, */
+    fth__asking *inside; /* and inside of what is counted already */
 } job;
 
 /* What a pass reads or writes: numbers of a tile, or of a part of it. */
@@ -144,7 +149,7 @@ static void make_passes(job *j)
     const double n = total(j);
     for (int i = 0; i < j->n; i++) {
         make_pass(&j->pass[i], j->call, j->axis, i, i == (j->back ? j->n - 1 : 0) ? n : 1.0,
-                  memory);
+                  j->inside, memory);
         memory += pass_bytes(j->call->node, j->axis, i, workers(j->call));
     }
 }
@@ -169,6 +174,23 @@ static fth__fft_sweep sweep_of(const job *j, int i, array from, array to, uint32
 static uint32_t bit_of(const job *j, int i)
 {
     return 1u << j->axis[i].dim;
+}
+
+static fth_team *team_of(const job *j)
+{
+    return j->small || j->rows ? NULL : j->call->team;
+}
+
+/* What follows runs through so many numbers. */
+static void announce(const job *j, double numbers)
+{
+    if (!j->small && !j->rows) fth__asking_loop(j->ask, numbers);
+}
+
+static void run_sweep(const job *j, const fth__fft_sweep *s, double numbers)
+{
+    announce(j, numbers);
+    fth__fft_sweep_team(s, team_of(j), workers(j->call) == 1);
 }
 
 /* ---- images: the last two axes, one image after the other ---- */
@@ -206,8 +228,8 @@ static void share_image(const images *m)
     const uint32_t both = bit_of(j, x) | bit_of(j, y);
     const fth__fft_sweep a = sweep_of(j, first, m->from, m->mid, both),
                          b = sweep_of(j, second, m->mid, m->to, both);
-    fth__fft_sweep_team(&a, j->team);
-    fth__fft_sweep_team(&b, j->team);
+    run_sweep(j, &a, j->numbers);
+    run_sweep(j, &b, j->numbers);
 }
 
 /* Bytes between neighbours along axis i of the transform. */
@@ -230,7 +252,7 @@ static void run_one(const job *j, array in, array half, array out)
     const uint32_t all = bit_of(j, 0) | bit_of(j, 1) | bit_of(j, 2);
     if (j->back) {
         const fth__fft_sweep z = sweep_of(j, 0, in, half, all);
-        fth__fft_sweep_team(&z, j->team);
+        run_sweep(j, &z, j->numbers);
         m.from = half;
         m.step[0] = m.step[1] = step_of(j, 0, half.stride, from);
     } else {
@@ -238,10 +260,11 @@ static void run_one(const job *j, array in, array half, array out)
         m.step[1] = step_of(j, 0, out.stride, to);
     }
     m.step[2] = step_of(j, 0, out.stride, to);
-    fth_team_run(j->team, j->axis[0].in, run_image, &m);
+    announce(j, 2.0 * j->numbers);
+    fth_team_run(team_of(j), j->axis[0].in, run_image, &m);
     if (j->back) return;
     const fth__fft_sweep z = sweep_of(j, 0, out, out, all);
-    fth__fft_sweep_team(&z, j->team);
+    run_sweep(j, &z, j->numbers);
 }
 
 static bool is_transformed(const job *j, int dim)
@@ -266,11 +289,14 @@ static void run_each(const job *j, char *half)
     for (int d = 0; d < node->in[0].n_axes; d++)
         if (!is_transformed(j, d))
             fth__loop_add(&l, out->extent[d], in->stride[d], out->stride[d], 0, 0);
-    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
+    for (bool go = fth__loop_start(&l); go && !j->ask->off; go = fth__loop_next(&l)) {
+        if (j->small ? !fth__asking_on(j->ask, j->n * j->numbers) : fth_team_cancelled(call->team))
+            return;
         run_one(
             j, (array){cast.out + l.at[0] * fth_dtype_size(node->in[0].dtype), in->stride},
             (array){half, dense},
             (array){(char *)out->data + l.at[1] * fth_dtype_size(node->out[0].dtype), out->stride});
+    }
 }
 
 /* Axis after axis over everything, in place from the second on. */
@@ -283,20 +309,30 @@ static void run_axes(const job *j)
     } cast = {in->data};
     const array to = {out->data, out->stride};
     array from = {cast.out, in->stride};
+    const double all = j->ask->all / j->n;
     for (int i = j->n - 1; i >= 0; i--, from = to) {
         const fth__fft_sweep s = sweep_of(j, i, from, to, ~0u);
-        fth__fft_sweep_team(&s, j->team);
+        run_sweep(j, &s, all);
     }
 }
 
 static fth_status run(const fth_call *call)
 {
     const fth__fft_attr *attr = attr_of(call->node);
+    fth__asking ask = fth__asking_elements(call, attr->n), inside = ask;
     job j = {.call = call,
              .n = attr->n,
              .back = attr->kind == FTH_FFT_REAL_INVERSE,
-             .team = workers(call) > 1 ? call->team : NULL};
+             .numbers = 1.0,
+             .ask = &ask,
+             .inside = &inside};
     fth__fft_axes(call->node, j.axis);
+    for (int i = 0; i < j.n; i++) j.numbers *= (double)j.axis[i].points;
+    j.small = workers(call) == 1 && j.numbers < FTH__FFT_ASK;
+    j.rows = j.n == 1 && !j.small && (workers(call) == 1 || ask.all <= j.numbers);
+    inside.all =
+        j.rows ? fth__fft_numbers(kind_of(attr, 0), j.axis[0].points, ask.all / j.numbers) : 0.0;
+    ask.often = ask.due = inside.often = inside.due = FTH__FFT_ASK;
     make_passes(&j);
     char *half = (char *)call->scratch;
     for (int i = 0; i < j.n; i++) half += pass_bytes(call->node, j.axis, i, workers(call));

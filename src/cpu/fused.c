@@ -258,12 +258,18 @@ uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p)
 
 /* ---- blocks --------------------------------------------------------------------------- */
 
+static double elements_of(const fth__vm *vm)
+{
+    double n = 1.0;
+    for (int d = 0; d < vm->n_dims; d++) n *= (double)vm->extent[d];
+    return n;
+}
+
 void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
 {
     w->vm = vm;
     w->slots = scratch;
-    w->since = 0;
-    w->off = false;
+    w->ask = fth__asking_begin(vm->call, elements_of(vm), FTH__ASK_ELEMENTS);
     char *wide = scratch + (uint64_t)vm->n_slots_given * vm->slot_bytes;
     for (int i = 0; i < 3; i++)
         w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);

@@ -10,6 +10,7 @@
 #define FTH_CPU_FUSED_H
 
 #include "cpu/vec.h"
+#include "ops/asking.h"
 #include "ops/fused.h"
 
 #include <stdatomic.h>
@@ -111,8 +112,7 @@ typedef struct fth__worker {
     char *values;  /* and what it came to */
     void *at[FTH__VM_REGS];
     fth__cell cell[FTH__VM_REGS];
-    int64_t since; /* elements of a tail since it was asked whether to go on */
-    bool off;      /* the run does not */
+    fth__asking ask; /* of a tail or windows, in elements */
 } fth__worker;
 
 /* Offsets in elements of the present place, per array. */

@@ -202,16 +202,11 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
                         at + fth__min_i64((b + 1) * tail->block, n));
 }
 
-/* A reduction by one thread checks for cancellation every 65,536 elements or so, beside which the
- * check costs nothing, wherever it is in its loops; once it is cancelled it leaves all of them. */
+/* A reduction by one thread checks for cancellation wherever it is in its loops; once it is
+ * cancelled it leaves all of them. */
 static bool is_cancelled(fth__worker *w, int64_t elements)
 {
-    enum { OFTEN = 1 << 16 };
-    w->since += elements;
-    if (w->off || w->since < OFTEN) return w->off;
-    w->since = 0;
-    w->off = fth_team_cancelled(w->vm->call->team);
-    return w->off;
+    return !fth__asking_on(&w->ask, (double)elements);
 }
 
 static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
@@ -244,11 +239,11 @@ static void along(fth__worker *w)
     int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, spot;
     do {
-        for (int64_t r = 0; r < n_rows && !w->off; r += vm->rows) {
+        for (int64_t r = 0; r < n_rows && !w->ask.off; r += vm->rows) {
             fth__spot_move(vm, &outer, vm->row_dim, r, &spot);
             along_rows(w, &spot, fth__min_i64(vm->rows, n_rows - r));
         }
-    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
+    } while (!w->ask.off && fth__spot_next(vm, skip, index, &outer));
 }
 
 /* ---- across --------------------------------------------------------------------------- */
@@ -295,7 +290,7 @@ static void across(fth__worker *w)
     int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, column, spot;
     do {
-        for (int64_t c = 0; c < n_cols && !w->off; c += vm->cols) {
+        for (int64_t c = 0; c < n_cols && !w->ask.off; c += vm->cols) {
             const int64_t cols = fth__min_i64(vm->cols, n_cols - c);
             fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
@@ -310,7 +305,7 @@ static void across(fth__worker *w)
             }
             fth__totals_close(w, &t);
         }
-    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
+    } while (!w->ask.off && fth__spot_next(vm, skip, index, &outer));
 }
 
 /* ---- extremes of an operand --------------------------------------------------------------- */
@@ -405,7 +400,7 @@ static void extremes(fth__worker *w, int i)
             else
                 extremes_across(w, &spot, fth__min_i64(most, all - k), i);
         }
-    } while (!w->off && fth__spot_next(vm, skip, index, &outer));
+    } while (!w->ask.off && fth__spot_next(vm, skip, index, &outer));
 }
 
 void fth__vm_tail(const fth__vm *vm)

@@ -93,6 +93,7 @@ static void reduce_columns(const fth__vm *vm, fth__worker *own, const fth__spot 
     v.slots = (char *)vm->call->scratch + (uint64_t)vm->call->threads * vm->worker_bytes;
     for (v.first = 0; v.first < all; v.first += per_wave * tail->block) {
         v.n_blocks = fth__min_i64(per_wave, fth__ceil_div_i64(all - v.first, tail->block));
+        fth__asking_loop(&own->ask, (double)(v.n_blocks * tail->block * cols));
         fth_team_run(vm->call->team, fth__ceil_div_i64(v.n_blocks, per_task), task, &v);
         for (int64_t b = 0; b < v.n_blocks; b++) {
             const int64_t end = fth__min_i64(v.first + (b + 1) * tail->block, all);

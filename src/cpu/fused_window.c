@@ -181,8 +181,11 @@ bool fth__window_run(const fth__vm *vm)
     fth__spot outer = {{0}};
     do {
         for (int64_t part = 0, c = 0; part < 3; part++)
-            for (; c < end[part]; c += fth__min_i64(vm->block, end[part] - c))
-                add_columns(&s, &outer, c, fth__min_i64(vm->block, end[part] - c));
-    } while (fth__spot_next(vm, skip, index, &outer) && !fth_team_cancelled(vm->call->team));
+            for (int64_t cols; c < end[part] && !s.worker.ask.off; c += cols) {
+                cols = fth__min_i64(vm->block, end[part] - c);
+                if (fth__asking_on(&s.worker.ask, (double)(cols * vm->extent[vm->row_dim])))
+                    add_columns(&s, &outer, c, cols);
+            }
+    } while (!s.worker.ask.off && fth__spot_next(vm, skip, index, &outer));
     return true;
 }

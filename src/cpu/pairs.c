@@ -6,6 +6,7 @@
 #include "cpu/pairs.h"
 
 #include "base/checked.h"
+#include "ops/asking.h"
 #include "ops/reduce.h"
 #include "ops/scalar.h"
 
@@ -34,7 +35,8 @@ static void store(char *state, int64_t step, int64_t n, const fth__pairs *p)
 
 /* Elements of n lines, each in its blocks, which lie beside those of the others. */
 static void of_lanes(const fth__pair_loops *loops, fth_dtype t, const fth__lines *l, int64_t block,
-                     bool down, const char *in, int64_t n, bool first, fth__pairs *p)
+                     bool down, const char *in, int64_t n, bool first, fth__asking *ask,
+                     fth__pairs *p)
 {
     const int64_t size = fth_dtype_size(t);
     fth__pairs_fn *pairs = down ? loops->down[t] : loops->along[t];
@@ -42,6 +44,7 @@ static void of_lanes(const fth__pair_loops *loops, fth_dtype t, const fth__lines
     for (int64_t a = 0; a < l->n_axis; a += block) {
         const int64_t m = fth__min_i64(block, l->n_axis - a);
         const bool alone = first && a == 0;
+        if (!fth__asking_on(ask, (double)(m * n))) return;
         pairs(block, m, n, down ? l->axis_step : l->lane_step, in + a * l->axis_step * size,
               alone ? p : &more);
         if (!alone) loops->join(n, (double)(l->axis_lo + a), (double)m, &more, p);
@@ -50,13 +53,14 @@ static void of_lanes(const fth__pair_loops *loops, fth_dtype t, const fth__lines
 
 /* One line, whose elements are neighbours. */
 static void of_blocks(const fth__pair_loops *loops, fth_dtype t, const fth__lines *l, int64_t block,
-                      const char *in, bool first, fth__pairs *p)
+                      const char *in, bool first, fth__asking *ask, fth__pairs *p)
 {
     const int64_t size = fth_dtype_size(t);
     fth__pairs more, one;
     for (int64_t a = 0; a < l->n_axis;) {
         const int64_t left = l->n_axis - a, m = fth__min_i64(block, left),
                       blocks = fth__min_i64(FTH__PAIR_COLS, left / m);
+        if (!fth__asking_on(ask, (double)(blocks * m))) return;
         loops->along[t](block, m, blocks, m, in + a * size, &more);
         for (int64_t b = 0; b < blocks; b++, a += m) {
             one.first[0] = more.first[b];
@@ -71,17 +75,17 @@ static void of_blocks(const fth__pair_loops *loops, fth_dtype t, const fth__line
 
 /* One line, whose elements are apart: its blocks are packed first. */
 static void of_packed(const fth__pair_loops *loops, fth_dtype t, const fth__lines *l, int64_t block,
-                      const char *in, bool first, fth__pairs *p)
+                      const char *in, bool first, fth__asking *ask, fth__pairs *p)
 {
     const int64_t size = fth_dtype_size(t), step = l->axis_step * size;
     double pack[FTH__REDUCE_BLOCK]; /* of the operand's dtype */
     fth__lines dense = *l;
     dense.axis_step = 1;
-    for (int64_t a = 0; a < l->n_axis; a += block, dense.axis_lo += block) {
+    for (int64_t a = 0; a < l->n_axis && !ask->off; a += block, dense.axis_lo += block) {
         dense.n_axis = fth__min_i64(block, l->n_axis - a);
         for (int64_t i = 0; i < dense.n_axis; i++)
             memcpy((char *)pack + i * size, in + (a + i) * step, (size_t)size);
-        of_lanes(loops, t, &dense, block, false, (const char *)pack, 1, first && a == 0, p);
+        of_lanes(loops, t, &dense, block, false, (const char *)pack, 1, first && a == 0, ask, p);
     }
 }
 
@@ -101,6 +105,7 @@ static fth_status run(const fth_call *call, const fth__pair_loops *loops)
     FTH_ASSERT(l.axis_lo % block == 0); /* pieces start on the grid */
     const int64_t most = blocks || packed ? 1 : FTH__PAIR_COLS;
     fth__pairs p;
+    fth__asking ask = fth__asking_elements(call, 1.0);
     FTH__LINES_EACH(l)
     for (int64_t k = 0; k < l.n_lane; k += most) {
         const int64_t some = fth__min_i64(most, l.n_lane - k);
@@ -109,11 +114,12 @@ static fth_status run(const fth_call *call, const fth__pair_loops *loops)
              *state = fth__lines_state(&l) + k * l.state_lane_step;
         load(call, state, l.state_lane_step, some, &p);
         if (blocks)
-            of_blocks(loops, t, &l, block, in, call->first, &p);
+            of_blocks(loops, t, &l, block, in, call->first, &ask, &p);
         else if (packed)
-            of_packed(loops, t, &l, block, in, call->first, &p);
+            of_packed(loops, t, &l, block, in, call->first, &ask, &p);
         else
-            of_lanes(loops, t, &l, block, down, in, some, call->first, &p);
+            of_lanes(loops, t, &l, block, down, in, some, call->first, &ask, &p);
+        if (ask.off) return FTH_OK;
         if (!call->last) {
             store(state, l.state_lane_step, some, &p);
             continue;

@@ -13,9 +13,16 @@
 #include <string.h>
 
 enum {
-    BLOCK = 1 << 18, /* elements between checks for cancellation: about a millisecond */
+    BLOCK = 1 << 18, /* elements of a pass between questions: about a millisecond */
     SHORT = 1 << 11  /* elements of a line that one more pass costs less than larger digits do */
 };
+
+/* A pass goes on to `hi`; false: to its end, or the run is cancelled. */
+static bool goes_on(const fth__radix_line *l, int64_t lo, int64_t *hi)
+{
+    *hi = fth__min_i64(lo + BLOCK, l->n);
+    return lo < l->n && fth__asking_on(l->ask, (double)(*hi - lo));
+}
 
 /* Counts become the places of the first of each digit. */
 static void sum_up(uint32_t *count, int digits, int64_t n)
@@ -35,8 +42,10 @@ static void count_values(const fth__radix_line *l)
 {
     const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
     int64_t count[2][256] = {{0}}, at = 0; /* two: neighbours are often equal */
-    for (int64_t i = 0; i < l->n; i++)
-        count[i & 1][fth__key_uint8_t(*(const uint8_t *)(l->line + i * l->step), r)]++;
+    for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)
+        for (int64_t i = lo; i < hi; i++)
+            count[i & 1][fth__key_uint8_t(*(const uint8_t *)(l->line + i * l->step), r)]++;
+    if (l->ask->off) return;
     for (int k = 0; k < 256; k++) {
         const int64_t times = count[0][k] + count[1][k];
         const uint8_t x = fth__unkey_uint8_t((uint8_t)k, r);
@@ -58,8 +67,7 @@ static void count_values(const fth__radix_line *l)
     static void pass_##name(const fth__radix_line *l, fth__key_rule r, int d, uint32_t *place,     \
                             const uint32_t *from, uint32_t *to)                                    \
     {                                                                                              \
-        for (int64_t lo = 0; lo < l->n && !fth_team_cancelled(l->team); lo += BLOCK) {             \
-            const int64_t hi = fth__min_i64(lo + BLOCK, l->n);                                     \
+        for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi) {                                   \
             for (int64_t k = lo; to && k < hi; k++) {                                              \
                 const uint32_t i = from ? from[k] : (uint32_t)k;                                   \
                 to[place[DIGIT(fth__key_##U(AT(U, l, i), r), d, BITS)]++] = i;                     \
@@ -79,23 +87,26 @@ static void count_values(const fth__radix_line *l)
         uint32_t count[DIGITS][1 << (BITS)] = {{0}}, *to = l->scratch, *other = to + l->n;         \
         const uint32_t *from = NULL;                                                               \
         int digit[DIGITS], digits = 0;                                                             \
-        for (int64_t i = 0; i < l->n; i++) {                                                       \
-            const U key = fth__key_##U(AT(U, l, i), r);                                            \
-            for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                    \
-        }                                                                                          \
+        for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)                                     \
+            for (int64_t i = lo; i < hi; i++) {                                                    \
+                const U key = fth__key_##U(AT(U, l, i), r);                                        \
+                for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                \
+            }                                                                                      \
+        if (l->ask->off) return;                                                                   \
         const U first = fth__key_##U(AT(U, l, 0), r);                                              \
         for (int d = 0; d < (DIGITS); d++) {                                                       \
             if (count[d][DIGIT(first, d, BITS)] != (uint32_t)l->n) digit[digits++] = d;            \
             sum_up(count[d], 1 << (BITS), l->n);                                                   \
         }                                                                                          \
         if (digits == 0) digit[digits++] = 0; /* all are equal: they stay */                       \
+        l->ask->done += (double)((DIGITS)-digits) * (double)l->n;                                  \
         for (int k = 0; k < digits - 1; k++) {                                                     \
             pass_##name(l, r, digit[k], count[digit[k]], from, to);                                \
             from = to;                                                                             \
             to = other;                                                                            \
             other = l->scratch == to ? to + l->n : l->scratch;                                     \
         }                                                                                          \
-        if (fth_team_cancelled(l->team)) return; /* positions may be missing */                    \
+        if (l->ask->off) return; /* positions may be missing */                                    \
         pass_##name(l, r, digit[digits - 1], count[digit[digits - 1]], from, NULL);                \
     }
 
@@ -111,12 +122,13 @@ static void count_values(const fth__radix_line *l)
                 at[k] = before ? mid + 1 : at[k];                                                  \
                 left = before ? left - half - 1 : half;                                            \
             }                                                                                      \
-        for (int64_t i = 0; i < l->n; i++) {                                                       \
-            const U x = AT(U, l, i);                                                               \
-            if (x == 0 || fth__is_odd_##U(x, r))                                                   \
-                *(U *)(void *)(l->value + at[x != 0 && x != (U)r.minus_zero]++ * l->value_step) =  \
-                    x;                                                                             \
-        }                                                                                          \
+        for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)                                     \
+            for (int64_t i = lo; i < hi; i++) {                                                    \
+                const U x = AT(U, l, i);                                                           \
+                if (x == 0 || fth__is_odd_##U(x, r))                                               \
+                    *(U *)(void *)(l->value +                                                      \
+                                   at[x != 0 && x != (U)r.minus_zero]++ * l->value_step) = x;      \
+            }                                                                                      \
     }                                                                                              \
     static void values_##name(const fth__radix_line *l)                                            \
     {                                                                                              \
@@ -124,32 +136,36 @@ static void count_values(const fth__radix_line *l)
         uint32_t count[DIGITS][1 << (BITS)] = {{0}};                                               \
         U *a = l->scratch, *b = a + l->n;                                                          \
         bool odd = false;                                                                          \
-        for (int64_t i = 0; i < l->n; i++) {                                                       \
-            const U x = AT(U, l, i), key = fth__key_##U(x, r);                                     \
-            odd |= fth__is_odd_##U(x, r);                                                          \
-            for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                    \
-            a[i] = key;                                                                            \
-        }                                                                                          \
+        for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)                                     \
+            for (int64_t i = lo; i < hi; i++) {                                                    \
+                const U x = AT(U, l, i), key = fth__key_##U(x, r);                                 \
+                odd |= fth__is_odd_##U(x, r);                                                      \
+                for (int d = 0; d < (DIGITS); d++) count[d][DIGIT(key, d, BITS)]++;                \
+                a[i] = key;                                                                        \
+            }                                                                                      \
+        if (l->ask->off) return; /* counts may be missing */                                       \
         for (int d = 0; d < (DIGITS); d++) {                                                       \
             uint32_t *place = count[d];                                                            \
-            if (place[DIGIT(a[0], d, BITS)] == (uint32_t)l->n) continue;                           \
-            sum_up(place, 1 << (BITS), l->n);                                                      \
-            for (int64_t lo = 0; lo < l->n; lo += BLOCK) {                                         \
-                if (fth_team_cancelled(l->team)) return;                                           \
-                const int64_t hi = fth__min_i64(lo + BLOCK, l->n);                                 \
-                for (int64_t i = lo; i < hi; i++) b[place[DIGIT(a[i], d, BITS)]++] = a[i];         \
+            if (place[DIGIT(a[0], d, BITS)] == (uint32_t)l->n) {                                   \
+                l->ask->done += (double)l->n; /* a pass less */                                    \
+                continue;                                                                          \
             }                                                                                      \
+            sum_up(place, 1 << (BITS), l->n);                                                      \
+            for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)                                 \
+                for (int64_t i = lo; i < hi; i++) b[place[DIGIT(a[i], d, BITS)]++] = a[i];         \
+            if (l->ask->off) return;                                                               \
             U *other = a;                                                                          \
             a = b;                                                                                 \
             b = other;                                                                             \
         }                                                                                          \
-        if (l->value_step == (int64_t)sizeof(U))                                                   \
-            for (int64_t i = 0; i < l->n; i++)                                                     \
-                ((U *)(void *)l->value)[i] = fth__unkey_##U(a[i], r);                              \
-        else                                                                                       \
-            for (int64_t i = 0; i < l->n; i++)                                                     \
-                *(U *)(void *)(l->value + i * l->value_step) = fth__unkey_##U(a[i], r);            \
-        if (odd) restore_##name(l, r, a);                                                          \
+        for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)                                     \
+            if (l->value_step == (int64_t)sizeof(U))                                               \
+                for (int64_t i = lo; i < hi; i++)                                                  \
+                    ((U *)(void *)l->value)[i] = fth__unkey_##U(a[i], r);                          \
+            else                                                                                   \
+                for (int64_t i = lo; i < hi; i++)                                                  \
+                    *(U *)(void *)(l->value + i * l->value_step) = fth__unkey_##U(a[i], r);        \
+        if (odd && !l->ask->off) restore_##name(l, r, a);                                          \
     }
 
 DEFINE_ORDER(1, uint8_t, 1, 8)
@@ -175,31 +191,29 @@ places_by(const fth__radix_line *l, fth__key_rule r, int64_t step, bool integers
 #define KEY(i)                                                                                     \
     (integers ? (uint16_t)(*(const uint16_t *)(const void *)(l->line + (i)*step) ^ turned)         \
               : fth__key_uint16_t(*(const uint16_t *)(const void *)(l->line + (i)*step), r))
-    for (int64_t i = 0; i < l->n; i++) {
-        const uint16_t key = KEY(i);
-        low[i & 1][key & 255]++; /* two: neighbours are often equal */
-        high[i & 1][key >> 8]++;
-    }
+    for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)
+        for (int64_t i = lo; i < hi; i++) {
+            const uint16_t key = KEY(i);
+            low[i & 1][key & 255]++; /* two: neighbours are often equal */
+            high[i & 1][key >> 8]++;
+        }
+    if (l->ask->off) return;
     for (int k = 0; k < 256; k++) {
         low[0][k] += low[1][k];
         high[0][k] += high[1][k];
     }
     sum_up(low[0], 256, l->n);
     sum_up(high[0], 256, l->n);
-    for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
-        if (fth_team_cancelled(l->team)) return;
-        for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++) {
+    for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)
+        for (int64_t i = lo; i < hi; i++) {
             const uint16_t key = KEY(i);
             to[low[0][key & 255]++] = (uint32_t)i | (uint32_t)(key >> 8) << POSITION;
         }
-    }
 #undef KEY
-    for (int64_t lo = 0; lo < l->n; lo += BLOCK) {
-        if (fth_team_cancelled(l->team)) return;
-        for (int64_t i = lo; i < fth__min_i64(lo + BLOCK, l->n); i++)
+    for (int64_t lo = 0, hi; !l->ask->off && goes_on(l, lo, &hi); lo = hi)
+        for (int64_t i = lo; i < hi; i++)
             *(int64_t *)(void *)(l->order + high[0][to[i] >> POSITION]++ * l->order_step) =
                 to[i] & ((1 << POSITION) - 1);
-    }
 }
 static void places_2(const fth__radix_line *l)
 {
@@ -210,6 +224,13 @@ static void places_2(const fth__radix_line *l)
         places_by(l, r, sizeof(uint16_t), true);
     else
         places_by(l, r, l->step, false);
+}
+
+int fth__radix_passes(int64_t n, int64_t size, bool order)
+{
+    if (size == 1 && !order) return 1;
+    const int digits = size < 4 || n <= SHORT ? (int)size : size == 4 ? 3 : 6;
+    return digits + (order ? 1 : 2); /* they are counted; keys become elements again */
 }
 
 void fth__radix_sort(const fth__radix_line *l)

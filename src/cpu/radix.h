@@ -3,7 +3,7 @@
 #ifndef FTH_CPU_RADIX_H
 #define FTH_CPU_RADIX_H
 
-#include <fathom/op.h>
+#include "ops/asking.h"
 
 typedef struct fth__radix_line {
     const char *line;
@@ -11,8 +11,8 @@ typedef struct fth__radix_line {
     int64_t n, step, value_step, order_step; /* steps in bytes; n < 2^32 */
     fth_dtype dtype;
     bool descending;
-    void *scratch;  /* fth__radix_room bytes */
-    fth_team *team; /* asked whether the run is cancelled */
+    void *scratch;    /* fth__radix_room bytes */
+    fth__asking *ask; /* in elements of all passes */
 } fth__radix_line;
 
 /* Workspace, at most twice the bytes of the line: two arrays of positions or of keys; where one
@@ -21,6 +21,9 @@ static inline uint64_t fth__radix_room(int64_t n, int64_t size)
 {
     return size == 1 ? 0 : 2 * (uint64_t)n * (uint64_t)size;
 }
+/* Passes over such a line. */
+int fth__radix_passes(int64_t n, int64_t size, bool order);
+/* Undefined where the run is cancelled. */
 void fth__radix_sort(const fth__radix_line *l);
 
 #endif

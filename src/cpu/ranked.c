@@ -75,7 +75,7 @@ static void find_short(const fth_call *call, const fth__ranked_walk *w, group *g
     FTH_ISA_BEST(fth__sort_loops)->group(&s);
 }
 
-static void find_long(const fth_call *call, const fth__ranked_walk *w, group *g)
+static void find_long(const fth_call *call, const fth__ranked_walk *w, group *g, fth__asking *ask)
 {
     const int64_t bytes = w->n * w->size;
     char *along = (char *)call->scratch + bytes;
@@ -96,17 +96,17 @@ static void find_long(const fth_call *call, const fth__ranked_walk *w, group *g)
                                   .value = g->value[l],
                                   .position = g->position[l],
                                   .scratch = call->scratch,
-                                  .team = call->team};
+                                  .ask = ask};
         FTH_ISA_BEST(fth__select_loops)->of[w->size](&s);
     }
 }
 
-static void find(const fth_call *call, const fth__ranked_walk *w, group *g)
+static void find(const fth_call *call, const fth__ranked_walk *w, group *g, fth__asking *ask)
 {
     if (in_groups(call, dim_of(call->node)))
         find_short(call, w, g);
     else
-        find_long(call, w, g);
+        find_long(call, w, g, ask);
     for (int64_t l = 0; l < g->lines; l++)
         for (int r = 0; r < w->attr->n; r++)
             fth__ranked_put(call, w, g->index[l], r, (const char *)g->value[l] + r * w->size,
@@ -122,11 +122,16 @@ static fth_status run(const fth_call *call)
     g.lines = 0;
     const int dim = dim_of(call->node);
     g.most = in_groups(call, dim) ? FTH__SORT_LINES : lines_at_once(call, dim);
-    for (bool more = fth__loop_start(&w.loop); more && !fth_team_cancelled(call->team);) {
+    const bool is_short = in_groups(call, dim);
+    /* counted and kept, and looked around once more where several elements are wanted */
+    const int passes = is_short ? 1 : w.attr->n > 1 || w.wants_position ? 4 : 2;
+    fth__asking ask = fth__asking_elements(call, passes);
+    for (bool more = fth__loop_start(&w.loop); more && !ask.off;) {
         g.line[g.lines] = w.in + w.loop.at[0];
         memcpy(g.index[g.lines], w.loop.index, (size_t)w.loop.n * sizeof g.index[0][0]);
         more = fth__loop_next(&w.loop);
-        if (++g.lines == g.most || !more) find(call, &w, &g);
+        if (++g.lines < g.most && more) continue;
+        if (!is_short || fth__asking_on(&ask, (double)(g.lines * w.n))) find(call, &w, &g, &ask);
     }
     return FTH_OK;
 }

@@ -5,8 +5,10 @@
  */
 #include "cpu/scan.h"
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "graph/grid.h"
+#include "ops/asking.h"
 #include "ops/lines.h"
 
 #include <string.h>
@@ -52,6 +54,9 @@ static fth_status run(const fth_call *call)
                across = l.lane_step == 1 && l.out_lane_step == out_size;
     if (!along && !across) return node->op->run(call);
     const int64_t most = along ? 1 : FTH__SCAN_LANES;
+    const int64_t step = fth__max_i64(1, FTH__ASK_ELEMENTS / block / most) * block;
+    fth__asking ask = fth__asking_elements(call, 1.0);
+    FTH_ASSERT(l.axis_lo % block == 0); /* pieces start on the grid, so parts of them do */
     FTH__LINES_EACH(l)
     for (int64_t k = 0; k < l.n_lane; k += most) {
         const int64_t n = fth__min_i64(most, l.n_lane - k);
@@ -59,11 +64,17 @@ static fth_status run(const fth_call *call)
         char *out = fth__lines_out(&l) + k * l.out_lane_step,
              *state = fth__lines_state(&l) + k * l.state_lane_step;
         sums_load(call, state, l.state_lane_step, n, sum);
-        if (along)
-            loops->along[t](l.n_axis, block, l.axis_lo, in, out, sum);
-        else
-            loops->across[t](l.n_axis, block, l.axis_lo, n, l.axis_step * size, l.out_axis_step, in,
-                             out, sum);
+        for (int64_t i = 0; i < l.n_axis; i += step) {
+            const int64_t rows = fth__min_i64(step, l.n_axis - i);
+            const char *from = in + i * l.axis_step * size;
+            char *to = out + i * l.out_axis_step;
+            if (!fth__asking_on(&ask, (double)(rows * n))) return FTH_OK;
+            if (along)
+                loops->along[t](rows, block, l.axis_lo + i, from, to, sum);
+            else
+                loops->across[t](rows, block, l.axis_lo + i, n, l.axis_step * size, l.out_axis_step,
+                                 from, to, sum);
+        }
         sums_store(call, state, l.state_lane_step, n, sum);
     }
     return FTH_OK;

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "cpu/backend.h"
 #include "cpu/places.h"
+#include "ops/asking.h"
 #include "ops/loop.h"
 
 #include <string.h>
@@ -80,17 +81,25 @@ static const void *wide_of(const adds *a, fth_dtype t, const char *v, int64_t v_
 
 _Static_assert((int)FTH__PLACES <= (int)FTH__RUN, "elements of a block of places fit a run");
 
+/* What lines are added by, and how far they are. */
+typedef struct adding {
+    const adds *by;
+    fth__asking ask;
+} adding;
+
 /* An index for every element of the inner axis. */
-static fth_status add_line(const fth__scatter_lines *l, const adds *a, const char *v, char *to,
+static fth_status add_line(const fth__scatter_lines *l, adding *w, const char *v, char *to,
                            const char *index)
 {
     const fth__scatter_axis *in = &l->inner;
+    const adds *a = w->by;
     const fth_dtype t = l->call->node->in[0].dtype, index_t = l->call->node->in[1].dtype;
     int64_t places[FTH__PLACES];
     fth__run room;
     for (int64_t i = 0; i < in->n; i += FTH__PLACES) {
         const int64_t n = fth__min_i64(FTH__PLACES, in->n - i);
         const char *at = index + i * in->index_step;
+        if (!fth__asking_on(&w->ask, (double)n)) return FTH_OK;
         const int64_t *place = fth__places(index_t, n, at, in->index_step, l->limit, places);
         if (!place)
             return fth__scatter_misplaced(l,
@@ -124,7 +133,7 @@ static void add_rows(const fth__scatter_lines *l, const adds *a, int64_t rows, c
 }
 
 /* An index for every row of the outer axis. */
-static fth_status add_row_lines(const fth__scatter_lines *l, const adds *a, const char *v, char *to,
+static fth_status add_row_lines(const fth__scatter_lines *l, adding *w, const char *v, char *to,
                                 const char *index)
 {
     const fth__scatter_axis *out = &l->outer;
@@ -133,17 +142,18 @@ static fth_status add_row_lines(const fth__scatter_lines *l, const adds *a, cons
     for (int64_t i = 0; i < out->n; i += FTH__PLACES) {
         const int64_t n = fth__min_i64(FTH__PLACES, out->n - i);
         const char *at = index + i * out->index_step;
+        if (!fth__asking_on(&w->ask, (double)(n * l->inner.n))) return FTH_OK;
         const int64_t *place = fth__places(index_t, n, at, out->index_step, l->limit, places);
         if (!place)
             return fth__scatter_misplaced(
                 l, fth__misplaced(index_t, n, at, out->index_step, l->limit));
-        add_rows(l, a, n, place, v + i * out->v_step, to + i * out->to_step);
+        add_rows(l, w->by, n, place, v + i * out->v_step, to + i * out->to_step);
     }
     return FTH_OK;
 }
 
 static fth_status add_lines(const fth__scatter_lines *l, const char *v, char *to, const char *index,
-                            const void *user)
+                            void *user)
 {
     const fth__scatter_axis *out = &l->outer;
     if (l->inner.index_step == 0) return add_row_lines(l, user, v, to, index);
@@ -197,7 +207,8 @@ static fth_status run(const fth_call *call)
     const bool carried = node->op->state(node, 0) > 0;
     const fth_tile *sums = carried ? &call->state[0] : &call->out[0];
     if (call->first) each_sum(call, sums, a->wide, false);
-    FTH_TRY(fth__scatter_walk(call, sums, a->wide, add_lines, a));
+    adding w = {a, fth__asking_elements(call, 1.0)};
+    FTH_TRY(fth__scatter_walk(call, sums, a->wide, add_lines, &w));
     if (call->last && carried) each_sum(call, sums, a->wide, true);
     return FTH_OK;
 }

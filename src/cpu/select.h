@@ -2,8 +2,9 @@
 #ifndef FTH_CPU_SELECT_H
 #define FTH_CPU_SELECT_H
 
+#include "ops/asking.h"
+
 #include <fathom/isa.h>
-#include <fathom/op.h>
 
 typedef struct fth__selection {
     const void *line; /* n > 0 neighbours */
@@ -16,7 +17,7 @@ typedef struct fth__selection {
     void *value;       /* an element for each rank */
     int64_t *position; /* of equals in the order they stand; undefined where unwanted */
     void *scratch;     /* room for the line */
-    fth_team *team;    /* asked whether the run is cancelled */
+    fth__asking *ask;  /* in elements of all passes; results are undefined once it is off */
 } fth__selection;
 
 typedef struct fth__select_loops {

@@ -19,6 +19,13 @@ enum { FEW = 32, BLOCK_8 = 128, BLOCK = 1 << 14, SAMPLE = 64, LEAST = 15, MOST =
 
 #define ONES(U) ((U) ~(U)0)
 
+/* Before element `at` of a pass over n: asked at each BLOCK of them. */
+static inline bool goes_on(fth__asking *ask, int64_t n, int64_t at)
+{
+    if (at % BLOCK != 0) return true;
+    return fth__asking_on(ask, (double)(n - at < BLOCK ? n - at : BLOCK));
+}
+
 /* fth__key_U without a jump, so that loops of it are vector loops. One element at a time it is the
  * slower of the two. */
 #define DEFINE_KEY(U, S)                                                                           \
@@ -102,11 +109,12 @@ DEFINE_PACK(uint64_t)
     }                                                                                              \
     /* How many keys are less than lo, and how many at most hi. */                                 \
     static void count_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, int64_t *below,      \
-                          int64_t *up_to)                                                          \
+                          int64_t *up_to, fth__asking *ask)                                        \
     {                                                                                              \
         *below = *up_to = 0;                                                                       \
         for (int64_t at = 0; at < n; at += block_##U) {                                            \
             const int64_t end = at + block_##U < n ? at + block_##U : n;                           \
+            if (!goes_on(ask, n, at)) return;                                                      \
             U less = 0, most = 0;                                                                  \
             for (int64_t i = at; i < end; i++) {                                                   \
                 const U key = key_##U(x[i], r);                                                    \
@@ -118,13 +126,15 @@ DEFINE_PACK(uint64_t)
         }                                                                                          \
     }                                                                                              \
     /* Keys from lo to hi; `to` may be x. */                                                       \
-    static int64_t keep_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, U *to)             \
+    static int64_t keep_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, U *to,             \
+                            fth__asking *ask)                                                      \
     {                                                                                              \
         const U span = (U)(hi - lo);                                                               \
         int64_t m = 0;                                                                             \
         for (int64_t at = 0; at < n; at += RUN) {                                                  \
             const int64_t run = n - at < RUN ? n - at : RUN;                                       \
             U key[RUN];                                                                            \
+            if (!goes_on(ask, n, at)) return m;                                                    \
             for (int64_t i = 0; i < run; i++) key[i] = key_##U(x[at + i], r);                      \
             m += pack_##U(run, key, lo, span, to + m);                                             \
         }                                                                                          \
@@ -137,11 +147,12 @@ DEFINE_PACK(uint64_t)
         int64_t n = s->n;                                                                          \
         U low = 0, high = ONES(U), sorted[FEW]; /* all keys that are left lie between these */     \
         bool halves = false;                                                                       \
-        while (n > FEW && low < high && !fth_team_cancelled(s->team)) {                            \
+        while (n > FEW && low < high) {                                                            \
             U lo = low, hi = (U)(low + (U)(high - low) / 2);                                       \
             int64_t below, up_to, m;                                                               \
             if (!halves) pivots_##U(n, x, r, rank, &lo, &hi);                                      \
-            count_##U(n, x, r, lo, hi, &below, &up_to);                                            \
+            count_##U(n, x, r, lo, hi, &below, &up_to, s->ask);                                    \
+            if (s->ask->off) return 0;                                                             \
             if (rank < below) {                                                                    \
                 high = (U)(lo - 1);                                                                \
                 m = below;                                                                         \
@@ -157,14 +168,14 @@ DEFINE_PACK(uint64_t)
             }                                                                                      \
             halves = m > n / 4 * 3;                                                                \
             if (m == n || low == high) continue;                                                   \
-            keep_##U(n, x, r, low, high, s->scratch);                                              \
+            keep_##U(n, x, r, low, high, s->scratch, s->ask);                                      \
+            if (s->ask->off) return 0;                                                             \
             x = s->scratch;                                                                        \
             n = m;                                                                                 \
             r = fth__key_rule_of(FTH_BOOL, false); /* they are keys */                             \
             r.inf = ONES(U) >> 1;                                                                  \
         }                                                                                          \
         if (low == high) return low;                                                               \
-        if (n > FEW) return 0; /* cancelled */                                                     \
         for (int64_t i = 0; i < n; i++) insert_##U(sorted, i, key_##U(x[i], r));                   \
         return sorted[rank];                                                                       \
     }                                                                                              \
@@ -177,12 +188,16 @@ DEFINE_PACK(uint64_t)
     {                                                                                              \
         const U *x = s->line;                                                                      \
         around_##U a = {.next = ONES(U)};                                                          \
-        count_##U(s->n, x, r, key, key, &a.below, &a.up_to);                                       \
+        count_##U(s->n, x, r, key, key, &a.below, &a.up_to, s->ask);                               \
         U next = ONES(U), last = 0;                                                                \
-        for (int64_t i = 0; i < s->n; i++) {                                                       \
-            const U k = key_##U(x[i], r), above = (U)(k | (U) - (U)(k <= key));                    \
-            next = above < next ? above : next;                                                    \
-            last = k > last ? k : last;                                                            \
+        for (int64_t at = 0; at < s->n; at += BLOCK) {                                             \
+            const int64_t end = at + BLOCK < s->n ? at + BLOCK : s->n;                             \
+            if (!goes_on(s->ask, s->n, at)) return a;                                              \
+            for (int64_t i = at; i < end; i++) {                                                   \
+                const U k = key_##U(x[i], r), above = (U)(k | (U) - (U)(k <= key));                \
+                next = above < next ? above : next;                                                \
+                last = k > last ? k : last;                                                        \
+            }                                                                                      \
         }                                                                                          \
         a.next = next;                                                                             \
         a.last = last;                                                                             \
@@ -195,6 +210,7 @@ DEFINE_PACK(uint64_t)
         int64_t at = 0;                                                                            \
         for (; at + BLOCK_8 <= s->n; at += BLOCK_8) {                                              \
             U equal = 0;                                                                           \
+            if (!goes_on(s->ask, s->n, at)) return 0;                                              \
             for (int64_t i = at; i < at + BLOCK_8; i++)                                            \
                 equal = (U)(equal + (key_##U(x[i], r) == key));                                    \
             if ((int64_t)equal > before) break;                                                    \
@@ -219,6 +235,7 @@ DEFINE_PACK(uint64_t)
                 key = is_next ? a.next : is_last ? a.last : key_at_##U(s, r, rank);                \
                 below = a.up_to;                                                                   \
             }                                                                                      \
+            if (s->ask->off) return;                                                               \
             const U x = fth__unkey_##U(key, r);                                                    \
             const bool odd = r.negative && (x == 0 || fth__is_odd_##U(x, r));                      \
             memcpy((U *)s->value + k, &x, sizeof x);                                               \
@@ -226,7 +243,7 @@ DEFINE_PACK(uint64_t)
             if (k == 0 ? s->ranks == 1 && !s->wants_position                                       \
                        : rank != a.up_to && (rank < a.below || rank > a.up_to)) {                  \
                 int64_t up_to;                                                                     \
-                count_##U(s->n, s->line, r, key, key, &below, &up_to);                             \
+                count_##U(s->n, s->line, r, key, key, &below, &up_to, s->ask);                     \
             }                                                                                      \
             s->position[k] = find_##U(s, r, key, rank - below);                                    \
             memcpy((U *)s->value + k, (const U *)s->line + s->position[k], sizeof x);              \

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/blas.h"
+#include "ops/asking.h"
 
 #include <string.h>
 
@@ -114,16 +115,21 @@ static fth_status run(const fth_call *call)
     const int64_t n = s.n < 0 ? 1 : call->out[0].extent[s.n];
     FTH_ASSERT(call->in[0].extent[s.row] == s.size && call->in[1].extent[s.x] == s.size);
     FTH_ASSERT(s.n < 0 || n == 0 || call->out[0].origin[s.n] % s.tile_n == 0); /* on the grid */
+    const double each = 0.5 * (double)s.size * (double)s.size; /* products, of a right-hand side */
+    double all = each * (double)n;
+    for (int i = 0; i < l.n; i++) all *= (double)l.extent[i];
+    fth__asking ask = fth__asking_begin(call, all, FTH__ASK_PRODUCTS);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         const char *a = (const char *)call->in[0].data + l.at[0] * size;
         FTH_TRY(fth__solve_check(call, &s, a, &l, dim));
         const fth__matrix m = matrix_of(call, &s, &y, a);
         for (int64_t j = 0; j < n; j += s.tile_n) {
+            const int64_t some = fth__min_i64(s.tile_n, n - j);
+            if (!fth__asking_on(&ask, each * (double)some)) return FTH_OK;
             const int64_t bj = s.n < 0 ? 0 : j * call->in[1].stride[s.n];
             const int64_t oj = s.n < 0 ? 0 : j * call->out[0].stride[s.n];
             solve_tile(call, &s, &y, m, (const char *)call->in[1].data + (l.at[1] + bj) * size,
-                       (char *)call->out[0].data + (l.at[2] + oj) * size,
-                       fth__min_i64(s.tile_n, n - j));
+                       (char *)call->out[0].data + (l.at[2] + oj) * size, some);
         }
     }
     return FTH_OK;

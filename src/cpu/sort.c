@@ -66,7 +66,7 @@ static void sort_group(fth__sort_group *g)
     g->lines = 0;
 }
 
-static void sort_long(fth__sort_group *g, fth_team *team)
+static void sort_long(fth__sort_group *g, fth__asking *ask)
 {
     const int64_t size = fth_dtype_size(g->dtype), bytes = g->n * size;
     char *lines = (char *)g->scratch + fth__radix_room(g->n, size),
@@ -86,7 +86,7 @@ static void sort_long(fth__sort_group *g, fth_team *team)
                                 .dtype = g->dtype,
                                 .descending = g->descending,
                                 .scratch = g->scratch,
-                                .team = team};
+                                .ask = ask};
         if (across) {
             line.line = lines + l * bytes;
             line.value = g->wants_value ? values + l * bytes : NULL;
@@ -94,7 +94,7 @@ static void sort_long(fth__sort_group *g, fth_team *team)
         }
         fth__radix_sort(&line);
     }
-    if (across && g->wants_value && !fth_team_cancelled(team))
+    if (across && g->wants_value && !ask->off)
         fth__across_scatter(size, g->n, g->lines, values, g->value[0], g->value_step);
     g->lines = 0;
 }
@@ -127,16 +127,18 @@ static fth_status run(const fth_call *call)
                          .wants_order = order->data != NULL,
                          .scratch = call->scratch};
     const bool is_long = !in_groups(call, dim);
+    const int passes = is_long ? fth__radix_passes(n, size, order->data != NULL) : 1;
+    fth__asking ask = fth__asking_elements(call, passes);
     const int64_t most = is_long ? lines_at_once(call, dim) : FTH__SORT_LINES;
-    for (bool more = fth__loop_start(&l); more;) {
+    for (bool more = fth__loop_start(&l); more && !ask.off;) {
         g.line[g.lines] = base + l.at[0];
         g.value[g.lines] = out->data ? (char *)out->data + l.at[1] : NULL;
         g.order[g.lines] = order->data ? (char *)order->data + l.at[2] : NULL;
         more = fth__loop_next(&l);
         if (++g.lines < most && more) continue;
         if (is_long)
-            sort_long(&g, call->team);
-        else
+            sort_long(&g, &ask);
+        else if (fth__asking_on(&ask, (double)(g.lines * n)))
             sort_group(&g);
     }
     return FTH_OK;

@@ -4,6 +4,8 @@
  * axis with that size. The run checks that both agree.
  */
 #include "base/assert.h"
+#include "base/checked.h"
+#include "ops/asking.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/move.h"
@@ -71,16 +73,23 @@ static fth_status run(const fth_call *call)
     for (int i = 0; i < m.n; i++)
         if (i != dim) fth__move_follow(&m, call, 0, i, 0, i, 0);
     m.src_step[dim] = call->in[0].stride[dim] * m.size;
+    int64_t row = 1; /* elements */
+    for (int i = 0; i < m.n; i++)
+        if (i != dim) row *= m.extent[i];
+    const int64_t most = fth__max_i64(1, FTH__ASK_ELEMENTS / fth__max_i64(row, 1));
+    fth__asking ask = fth__asking_begin(call, (double)n, (double)most);
     for (int64_t i = 0; i < n;) { /* neighbours that stay are moved together */
         int64_t end = i;
-        while (end < n && mask[end]) end++;
+        while (end < n && mask[end] && end - i < most) end++;
+        const int64_t next = end < n && !mask[end] ? end + 1 : end;
+        if (!fth__asking_on(&ask, (double)(next - i))) return FTH_OK;
         fth__move part = m;
         part.extent[dim] = end - i;
         part.dst += to * m.dst_step[dim];
         part.src += i * m.src_step[dim];
         fth__move_run(&part);
         to += end - i;
-        i = end + 1;
+        i = next;
     }
     FTH_ASSERT(to == want);
     return FTH_OK;

@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "base/checked.h"
+#include "ops/asking.h"
 #include "ops/build.h"
 #include "ops/lines.h"
 #include "ops/scalar.h"
@@ -54,12 +55,13 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 }
 
 static void count(const fth__histogram_attr *attr, fth_dtype t, const char *in, int64_t step,
-                  int64_t n, int64_t *bins, int64_t n_bins)
+                  int64_t n, int64_t *bins, int64_t n_bins, fth__asking *ask)
 {
     const double scale = (double)n_bins / (attr->hi - attr->lo);
     fth__run run;
     for (int64_t a = 0; a < n; a += FTH__RUN) {
         const int64_t m = fth__min_i64(FTH__RUN, n - a);
+        if (!fth__asking_on(ask, (double)m)) return;
         fth__load_run(t, in + a * step, step, m, &run);
         for (int64_t i = 0; i < m; i++) {
             const double x = fth_dtype_is_real(t) ? run.f[i] : (double)run.i[i];
@@ -80,12 +82,13 @@ static fth_status run(const fth_call *call)
     fth__lines_init(&l, call, dim_of(node), false);
     FTH_ASSERT(n_bins == node->out[0].size[node->out[0].n_axes - 1]); /* bins are never cut */
     if (n_bins == 0) return FTH_OK;
+    fth__asking ask = fth__asking_elements(call, 1.0);
     FTH__LINES_EACH(l)
     for (int64_t lane = 0; lane < l.n_lane; lane++) {
         int64_t *bins = (int64_t *)(void *)(fth__lines_out(&l) + lane * l.out_lane_step);
         for (int64_t b = 0; call->first && b < n_bins; b++) bins[b] = 0;
         count(attr, t, fth__lines_in(&l) + lane * l.lane_step * size, l.axis_step * size, l.n_axis,
-              bins, n_bins);
+              bins, n_bins, &ask);
     }
     return FTH_OK;
 }

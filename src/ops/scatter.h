@@ -43,9 +43,9 @@ typedef struct fth__scatter_lines {
     int64_t limit, into_step; /* of the axis that the index chooses from */
 } fth__scatter_lines;
 typedef fth_status fth__scatter_lines_fn(const fth__scatter_lines *l, const char *v, char *to,
-                                         const char *index, const void *user);
+                                         const char *index, void *user);
 fth_status fth__scatter_walk(const fth_call *call, const fth_tile *to, int64_t element,
-                             fth__scatter_lines_fn *put, const void *user);
+                             fth__scatter_lines_fn *put, void *user);
 /* The index at this address is beyond the axis. */
 fth_status fth__scatter_misplaced(const fth__scatter_lines *l, const char *index);
 

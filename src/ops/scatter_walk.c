@@ -4,6 +4,7 @@
  * Several axes may be scattered at once; they run in the order named, the first outermost.
  */
 #include "base/assert.h"
+#include "ops/asking.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/loop.h"
@@ -174,7 +175,7 @@ fth_status fth__scatter_misplaced(const fth__scatter_lines *l, const char *index
 }
 
 fth_status fth__scatter_walk(const fth_call *call, const fth_tile *to, int64_t element,
-                             fth__scatter_lines_fn *put, const void *user)
+                             fth__scatter_lines_fn *put, void *user)
 {
     fth__scatter s;
     walk w;
@@ -188,9 +189,14 @@ fth_status fth__scatter_walk(const fth_call *call, const fth_tile *to, int64_t e
     return FTH_OK;
 }
 
+typedef struct putting {
+    fth__scatter_fn *put;
+    fth__asking ask;
+} putting;
+
 /* One line; where the index has not got its axis all of it goes to one place. */
 static fth_status line(const fth__scatter_lines *l, const char *v, char *to, const char *index,
-                       fth__scatter_fn *put)
+                       putting *w)
 {
     const fth__scatter_axis *a = &l->inner;
     const fth_dtype t = l->call->node->in[1].dtype;
@@ -198,26 +204,28 @@ static fth_status line(const fth__scatter_lines *l, const char *v, char *to, con
     for (int64_t i = 0; i < a->n; i += group) {
         const int64_t k = fth__index_get(t, index + i * a->index_step);
         if (k < 0 || k >= l->limit) return fth__scatter_misplaced(l, index + i * a->index_step);
-        put(to + i * a->to_step + k * l->into_step, a->to_step, v + i * a->v_step, a->v_step,
-            group);
+        if (!fth__asking_on(&w->ask, (double)group)) return FTH_OK;
+        w->put(to + i * a->to_step + k * l->into_step, a->to_step, v + i * a->v_step, a->v_step,
+               group);
     }
     return FTH_OK;
 }
 
 static fth_status lines(const fth__scatter_lines *l, const char *v, char *to, const char *index,
-                        const void *user)
+                        void *user)
 {
     const fth__scatter_axis *a = &l->outer;
-    fth__scatter_fn *const *put = user;
+    putting *w = user;
     for (int64_t i = 0; i < a->n; i++)
-        FTH_TRY(line(l, v + i * a->v_step, to + i * a->to_step, index + i * a->index_step, *put));
+        FTH_TRY(line(l, v + i * a->v_step, to + i * a->to_step, index + i * a->index_step, w));
     return FTH_OK;
 }
 
 fth_status fth__scatter_rows(const fth_call *call, const fth_tile *to, int64_t element,
                              fth__scatter_fn *put)
 {
-    return fth__scatter_walk(call, to, element, lines, &put);
+    putting w = {put, fth__asking_elements(call, 1.0)};
+    return fth__scatter_walk(call, to, element, lines, &w);
 }
 
 bool fth__scatter_build(fth_val v, fth_site site, const char *what, const char *from, fth_val index,

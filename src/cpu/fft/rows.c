@@ -60,6 +60,12 @@ static int64_t good_length(int64_t n)
     return best;
 }
 
+/* Before so many numbers of a long row; false: leave it as it is. */
+static bool goes_on(fth__asking *ask, int64_t numbers)
+{
+    return !ask || fth__asking_on(ask, (double)numbers);
+}
+
 /* ---- one long row: columns, roots, rows ---- */
 
 static int64_t in_blocks(int64_t n, int64_t lanes)
@@ -105,13 +111,14 @@ static void root_of(const circle *c, int64_t k, int64_t size, double *re, double
 
 /* Roots w^(j k) of column j and frequency k: for each block of columns and each k the vector of
  * real parts, then that of imaginary parts. `room`: 2 (a + b) numbers. */
-static void fill_turns(void *to, int64_t a, int64_t b, int64_t lanes, int64_t size, double *room)
+static void fill_turns(void *to, int64_t a, int64_t b, int64_t lanes, int64_t size, double *room,
+                       fth__asking *ask)
 {
     const circle c = {a * b, b, room, room + 2 * a};
     for (int64_t i = 0; i < a; i++) fth__fft_root(b * i, c.n, &room[2 * i], &room[2 * i + 1]);
     for (int64_t i = 0; i < b; i++)
         fth__fft_root(i, c.n, &room[2 * (a + i)], &room[2 * (a + i) + 1]);
-    for (int64_t block = 0; block * lanes < b; block++)
+    for (int64_t block = 0; block * lanes < b && goes_on(ask, a * lanes); block++)
         for (int64_t k = 0; k < a; k++)
             for (int64_t i = 0; i < lanes; i++) {
                 double re, im;
@@ -129,7 +136,7 @@ static void fill_turns(void *to, int64_t a, int64_t b, int64_t lanes, int64_t si
 
 /* With room for `n` points already there. */
 static void steps_make(fth__fft_steps *s, int64_t n, const fth__fft_loops *loops, int64_t size,
-                       char *free)
+                       fth__asking *ask, char *free)
 {
     const int64_t a = divisor(n), b = n / a;
     FTH_ASSERT(s->n == n && s->buffer);
@@ -138,20 +145,21 @@ static void steps_make(fth__fft_steps *s, int64_t n, const fth__fft_loops *loops
     void *turns = take(&free, turns_bytes(a, b, size));
     s->turns = turns;
     /* a buffer has eight numbers of double precision and more for each point; a is at most b */
-    fill_turns(turns, a, b, loops->lanes, size, s->buffer);
+    fill_turns(turns, a, b, loops->lanes, size, s->buffer, ask);
 }
 
 /* One row of complex numbers that follow each other, to another or in place; exchanged on both
  * sides where it is an inverse. */
 static void steps_run(const fth__fft_steps *s, const fth__fft_loops *loops, int64_t size,
-                      const void *from, void *to, bool swap_in, bool swap_out, double scale)
+                      const void *from, void *to, bool swap_in, bool swap_out, double scale,
+                      fth__asking *ask)
 {
     const int64_t a = s->columns.n, b = s->rows.n, lanes = loops->lanes, number = 2 * size;
     union {
         const void *in;
         char *out;
     } cast = {from}; /* rows are one type for both directions; this one is only read */
-    for (int64_t j = 0; j < b; j += lanes) {
+    for (int64_t j = 0; j < b && goes_on(ask, a * lanes); j += lanes) {
         const int64_t rows = b - j < lanes ? b - j : lanes;
         const fth__fft_rows
             in = {cast.out + j * number, 1, b, rows, FTH__FFT_COMPLEX, .swapped = swap_in},
@@ -162,7 +170,7 @@ static void steps_run(const fth__fft_steps *s, const fth__fft_loops *loops, int6
         loops->run(&s->columns, s->buffer);
         loops->store(&out, &r);
     }
-    for (int64_t k = 0; k < a; k += lanes) {
+    for (int64_t k = 0; k < a && goes_on(ask, b * lanes); k += lanes) {
         const int64_t rows = a - k < lanes ? a - k : lanes;
         const fth__fft_rows
             in = {(char *)s->work + k * b * number, b, 1, rows, FTH__FFT_COMPLEX, .swapped = false},
@@ -191,7 +199,7 @@ static void chirp_make(fth__fft_transform *t, void *chirp, void *wave)
 {
     const int64_t n = t->complex, m = t->steps.n;
     memset(wave, 0, (size_t)(m * 2 * t->size));
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < n && goes_on(t->ask, 1); j++) {
         double re, im;
         /* j^2 modulo 2 n without overflow for any n that plans have */
         fth__fft_root((int64_t)((uint64_t)j * (uint64_t)j % (uint64_t)(2 * n)), 2 * n, &re, &im);
@@ -199,7 +207,7 @@ static void chirp_make(fth__fft_transform *t, void *chirp, void *wave)
         put(wave, t->size, j, re, -im);
         if (j > 0) put(wave, t->size, m - j, re, -im);
     }
-    steps_run(&t->steps, t->loops, t->size, wave, wave, false, false, 1.0 / (double)m);
+    steps_run(&t->steps, t->loops, t->size, wave, wave, false, false, 1.0 / (double)m, t->ask);
     t->chirp = chirp;
     t->wave = wave;
 }
@@ -208,11 +216,14 @@ static void chirp_run(const fth__fft_transform *t, const void *from, void *to, d
 {
     const int64_t n = t->complex, m = t->steps.n, number = 2 * t->size;
     char *row = t->row[1];
+    if (!goes_on(t->ask, 0)) return;
     t->loops->multiply(row, from, t->chirp, n);
     memset(row + n * number, 0, (size_t)((m - n) * number));
-    steps_run(&t->steps, t->loops, t->size, row, row, false, false, 1.0);
+    steps_run(&t->steps, t->loops, t->size, row, row, false, false, 1.0, t->ask);
+    if (!goes_on(t->ask, 0)) return;
     t->loops->multiply(row, row, t->wave, m);
-    steps_run(&t->steps, t->loops, t->size, row, row, true, true, scale);
+    steps_run(&t->steps, t->loops, t->size, row, row, true, true, scale, t->ask);
+    if (!goes_on(t->ask, 0)) return;
     t->loops->multiply(to, row, t->chirp, n);
 }
 
@@ -259,6 +270,15 @@ uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t siz
     return tables_bytes(kind, points, size) + fth__fft_room_bytes(kind, points, size);
 }
 
+double fth__fft_numbers(fth_fft_kind kind, int64_t points, double rows)
+{
+    const int64_t n = complex_points(kind, points);
+    if (n == 0 || is_by_lanes(n)) return (double)n * rows;
+    const double m = (double)fth__fft_steps_of(n);
+    if (fth__fft_is_smooth(n)) return m + 2.0 * m * rows; /* roots; columns and rows */
+    return (double)n + 3.0 * m + 4.0 * m * rows; /* chirps and their transform; two of each row */
+}
+
 void fth__fft_transform_move(fth__fft_transform *t, void *room)
 {
     char *free = room;
@@ -286,7 +306,8 @@ static void fill_roots(fth__fft_transform *t, void *roots)
 }
 
 void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
-                             double scale, const fth__fft_loops *loops, void *memory)
+                             double scale, const fth__fft_loops *loops, fth__asking *ask,
+                             void *memory)
 {
     char *free = memory;
     const int64_t n = complex_points(kind, points);
@@ -298,6 +319,7 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
                               .size = size,
                               .scale = scale,
                               .loops = loops,
+                              .ask = ask,
                               .way = is_by_lanes(n)          ? FTH__FFT_BY_LANES
                                      : fth__fft_is_smooth(n) ? FTH__FFT_BY_STEPS
                                                              : FTH__FFT_BY_CHIRP};
@@ -312,7 +334,7 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
         return;
     }
     const int64_t m = t->steps.n;
-    steps_make(&t->steps, m, t->loops, size, take(&free, steps_bytes(m, size)));
+    steps_make(&t->steps, m, t->loops, size, ask, take(&free, steps_bytes(m, size)));
     if (t->way == FTH__FFT_BY_STEPS) return;
     void *wave = take(&free, (uint64_t)m * number);
     chirp_make(t, take(&free, (uint64_t)n * number), wave);
@@ -410,7 +432,7 @@ static void run_complex(const fth__fft_transform *t, const void *from, void *to,
                         bool swap_out)
 {
     if (t->way == FTH__FFT_BY_STEPS) {
-        steps_run(&t->steps, t->loops, t->size, from, to, swap_in, swap_out, t->scale);
+        steps_run(&t->steps, t->loops, t->size, from, to, swap_in, swap_out, t->scale, t->ask);
         return;
     }
     if (swap_in) t->loops->swap(to, from, t->complex);

@@ -13,10 +13,12 @@
 #define FTH_CPU_FFT_ROWS_H
 
 #include "cpu/fft/plan.h"
+#include "ops/asking.h"
 
 #include <fathom/ops.h>
 
-enum { FTH__FFT_LANES = 2048 };
+/* ASK: numbers between two questions whether to go on, about a millisecond. */
+enum { FTH__FFT_LANES = 2048, FTH__FFT_ASK = 1 << 18 };
 
 typedef struct fth__fft_steps {
     int64_t n;
@@ -40,6 +42,7 @@ typedef struct fth__fft_transform {
     const void *row_turns;    /* of rows_64; NULL: rows go by lanes */
     void *buffer;             /* lanes */
     void *row[2];             /* steps, chirp: complex numbers */
+    fth__asking *ask;         /* of the running thread; NULL: another, who may not */
 } fth__fft_transform;
 
 /* Points of the passes that transform n: more than n where it has a prime factor beyond the
@@ -49,9 +52,12 @@ int64_t fth__fft_steps_of(int64_t n);
  * the room that one worker needs. */
 uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size);
 uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size);
+/* Numbers that a transform and its rows go through, as fth__fft_transform.ask counts them. */
+double fth__fft_numbers(fth_fft_kind kind, int64_t points, double rows);
 /* What comes out is multiplied by `scale`; `loops` are those of the type, of any set. */
 void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
-                             double scale, const fth__fft_loops *loops, void *memory);
+                             double scale, const fth__fft_loops *loops, fth__asking *ask,
+                             void *memory);
 /* A copy of a transform gets room of its own: another worker can use it then. */
 void fth__fft_transform_move(fth__fft_transform *t, void *room);
 /* `rows` rows, steps in numbers of each side: complex ones, or real ones. In place is fine. */

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Rows of a task of a team: some vectors of each type, and some microseconds of work. */
-enum { SHARE = 64 };
+/* Rows of a task of a team: some vectors of each type, and some microseconds of work. FEWEST: a
+ * vector of the widest type. */
+enum { SHARE = 64, FEWEST = 16 };
 
 void fth__fft_sweep_add(fth__fft_sweep *s, int64_t extent, int64_t in, int64_t out)
 {
@@ -82,16 +83,17 @@ void fth__fft_sweep_run(const fth__fft_sweep *s, int worker)
 typedef struct shares {
     const fth__fft_sweep *s;
     int lane;
-    int64_t along; /* tasks along the axis of lanes */
+    int64_t rows;  /* of a task, along the axis of lanes, */
+    int64_t along; /* and its tasks */
 } shares;
 
 static void run_share(void *arg, int64_t task, int worker)
 {
     const shares *w = arg;
     const fth__fft_sweep *s = w->s;
-    const int64_t first = task % w->along * SHARE, rest = s->extent[w->lane] - first;
+    const int64_t first = task % w->along * w->rows, rest = s->extent[w->lane] - first;
     rows r = {first * s->in[w->lane], first * s->out[w->lane], s->in[w->lane], s->out[w->lane],
-              rest < SHARE ? rest : SHARE};
+              rest < w->rows ? rest : w->rows};
     int64_t outer = task / w->along;
     for (int i = s->n - 1; i >= 0; i--) {
         if (i == w->lane) continue;
@@ -102,14 +104,20 @@ static void run_share(void *arg, int64_t task, int worker)
     run_rows(s, &r, worker);
 }
 
-void fth__fft_sweep_team(const fth__fft_sweep *s, fth_team *team)
+void fth__fft_sweep_team(const fth__fft_sweep *s, fth_team *team, bool alone)
 {
     const int lane = lane_axis(s);
     if (!team || lane < 0) {
         fth__fft_sweep_run(s, 0);
         return;
     }
-    shares w = {s, lane, (s->extent[lane] + SHARE - 1) / SHARE};
+    shares w = {.s = s, .lane = lane, .rows = SHARE};
+    if (alone) {
+        const bool direct = s->s_in == 1 && s->s_out == 1; /* rows are not taken together */
+        w.rows = direct && s->pass->points >= FTH__FFT_ASK ? 1 : FEWEST;
+        while (w.rows * (s->pass->points + 1) < FTH__FFT_ASK) w.rows *= 2;
+    }
+    w.along = (s->extent[lane] + w.rows - 1) / w.rows;
     int64_t tasks = w.along;
     for (int i = 0; i < s->n; i++)
         if (i != lane) tasks *= s->extent[i];

@@ -29,7 +29,7 @@ typedef struct fth__fft_sweep {
 /* Two axes that are one in both arrays become one. */
 void fth__fft_sweep_add(fth__fft_sweep *s, int64_t extent, int64_t in, int64_t out);
 void fth__fft_sweep_run(const fth__fft_sweep *s, int worker);
-/* NULL: by worker 0. */
-void fth__fft_sweep_team(const fth__fft_sweep *s, fth_team *team);
+/* NULL: by worker 0. `alone`: it has no others, so its tasks may be longer. */
+void fth__fft_sweep_team(const fth__fft_sweep *s, fth_team *team, bool alone);
 
 #endif

@@ -79,7 +79,7 @@ static void transform(fth_fft_kind kind, int64_t n, int64_t size, const fth__fft
 {
     fth__fft_transform t;
     void *memory = room(fth__fft_transform_bytes(kind, n, size));
-    fth__fft_transform_make(&t, kind, n, size, 0.5, loops, memory);
+    fth__fft_transform_make(&t, kind, n, size, 0.5, loops, NULL, memory);
     fth__fft_transform_run(&t, from, to, rows);
     free(memory);
 }
