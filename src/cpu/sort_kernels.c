@@ -203,8 +203,8 @@ KEYS(uint64_t, int64_t)
 
 /* ---- squares: lines that lie along memory to columns and back ---- */
 
-/* Lines of neighbours to columns, and the first n elements of columns to lines. Of lines that are
- * not there zeros are read. False: nothing was done, vectors have no such shuffles. */
+/* Lines of neighbours to columns of keys, and the first keys of columns to lines. Of lines that are
+ * not there zeros are read. Without such shuffles of vectors there is nothing to gain. */
 #if FTH_ISA_LEVEL >= 4
 #define PAIRS(BITS, to, from, apart)                                                               \
     for (int g = 0; g < LANES; g += 2 * (apart))                                                   \
@@ -222,7 +222,15 @@ KEYS(uint64_t, int64_t)
     PAIRS(32, r, t, 2)                                                                             \
     PAIRS(64, t, r, 4)                                                                             \
     for (int k = 0; k < LANES; k++) r[k] = t[k];
+/* fth__key_rule in vectors: what is turned where the sign is set and anyway, before and after. */
+typedef struct rule_vectors {
+    __m512i negative, sign, flip, low, inf, minus_zero;
+} rule_vectors;
+#define ALL_16(x) _mm512_set1_epi16((short)(x))
+#define ALL_32(x) _mm512_set1_epi32((int)(x))
+#define ALL_64(x) _mm512_set1_epi64((long long)(x))
 #define SQUARE(U, BITS)                                                                            \
+    enum { HAS_SQUARE_##U = true };                                                                \
     static inline __attribute__((always_inline)) void square_##U(__m512i *r)                       \
     {                                                                                              \
         enum { LANES = 512 / (BITS), PART = LANES / 4 };                                           \
@@ -240,43 +248,140 @@ KEYS(uint64_t, int64_t)
             r[k + 3 * PART] = _mm512_shuffle_i32x4(b, d, 0xdd);                                    \
         }                                                                                          \
     }                                                                                              \
-    static bool lines_to_columns_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a) \
+    static rule_vectors vectors_##U(fth__key_rule r)                                               \
     {                                                                                              \
-        enum { LANES = 512 / (BITS) };                                                             \
-        const char *const *line = g->line + first, *const *end = g->line + g->lines;               \
-        char *const *value = g->value + first;                                                     \
-        const int64_t n = g->n;                                                                    \
-        for (int64_t i = 0; i < n; i += LANES) {                                                   \
-            const int64_t m = n - i < LANES ? n - i : LANES;                                       \
-            const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - m));                        \
-            const int64_t at = i * (int64_t)sizeof(U);                                             \
-            __m512i r[LANES];                                                                      \
-            /* where results go, and the lines of the next vectors, while these are sorted */      \
-            for (int64_t l = 0; l < lines; l++) __builtin_prefetch(value[l] + at, 1, 2);           \
-            for (int64_t l = LANES; l < 2 * LANES && line + l < end; l++)                          \
-                __builtin_prefetch(line[l] + at, 0, 2);                                            \
-            for (int64_t l = 0; l < LANES; l++)                                                    \
-                r[l] = l < lines ? _mm512_maskz_loadu_epi##BITS(some, line[l] + at)                \
-                                 : _mm512_setzero_si512();                                         \
-            square_##U(r);                                                                         \
-            for (int64_t k = 0; k < m; k++) _mm512_storeu_si512(a + (i + k) * LANES, r[k]);        \
-        }                                                                                          \
-        return true;                                                                               \
+        return (rule_vectors){.negative = ALL_##BITS(r.negative),                                  \
+                              .sign = ALL_##BITS(r.sign),                                          \
+                              .flip = ALL_##BITS(r.flip),                                          \
+                              .low = ALL_##BITS(UINT64_MAX >> (65 - (BITS))),                      \
+                              .inf = ALL_##BITS(r.inf),                                            \
+                              .minus_zero = ALL_##BITS(r.minus_zero)};                             \
     }                                                                                              \
-    static bool columns_to_lines_##U(int64_t n, int64_t lines, const U *a, char *const *line)      \
+    static inline __attribute__((always_inline)) __m512i key_##U(__m512i x, rule_vectors v)        \
+    { /* x ^ flip ^ (negative where the sign is set | sign) */                                     \
+        const __m512i s = _mm512_srai_epi##BITS(x, (BITS)-1),                                      \
+                      t = _mm512_ternarylogic_epi64(s, v.negative, v.sign, 0xea);                  \
+        return _mm512_ternarylogic_epi64(x, t, v.flip, 0x96);                                      \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) __m512i unkey_##U(__m512i key, rule_vectors v)    \
+    {                                                                                              \
+        const __m512i x = _mm512_xor_si512(key, v.flip), s = _mm512_srai_epi##BITS(x, (BITS)-1),   \
+                      t = _mm512_ternarylogic_epi64(s, v.negative, v.sign, 0xae);                  \
+        return _mm512_xor_si512(x, t);                                                             \
+    }                                                                                              \
+    /* n elements of each line from `at` on; true: some are odd, and the keys mean nothing. */     \
+    static inline __attribute__((always_inline)) bool in_square_##U(                               \
+        const fth__sort_group *g, int64_t first, int64_t lines, int64_t at, int64_t n,             \
+        rule_vectors v, bool real, U *a)                                                           \
     {                                                                                              \
         enum { LANES = 512 / (BITS) };                                                             \
-        for (int64_t i = 0; i < n; i += LANES) {                                                   \
-            const int64_t m = n - i < LANES ? n - i : LANES;                                       \
-            const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - m));                        \
-            __m512i r[LANES];                                                                      \
-            for (int64_t k = 0; k < LANES; k++)                                                    \
-                r[k] = k < m ? _mm512_loadu_si512(a + (i + k) * LANES) : _mm512_setzero_si512();   \
-            square_##U(r);                                                                         \
-            for (int64_t l = 0; l < lines; l++)                                                    \
-                _mm512_mask_storeu_epi##BITS(line[l] + i * (int64_t)sizeof(U), some, r[l]);        \
+        const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - n));                            \
+        lanes##BITS odd = 0;                                                                       \
+        __m512i r[LANES];                                                                          \
+        for (int64_t l = 0; l < LANES; l++)                                                        \
+            r[l] = l < lines ? _mm512_maskz_loadu_epi##BITS(some, g->line[first + l] + at)         \
+                             : _mm512_setzero_si512();                                             \
+        square_##U(r);                                                                             \
+        for (int64_t k = 0; k < LANES; k++) {                                                      \
+            if (real)                                                                              \
+                odd |= _mm512_cmpgt_epu##BITS##_mask(_mm512_and_si512(r[k], v.low), v.inf) |       \
+                       _mm512_cmpeq_epu##BITS##_mask(r[k], v.minus_zero);                          \
+            if (k < n) _mm512_storeu_si512(a + k * LANES, key_##U(r[k], v));                       \
         }                                                                                          \
-        return true;                                                                               \
+        return odd != 0;                                                                           \
+    }                                                                                              \
+    /* The lines after these are fetched while these are sorted; behind a group there may be more  \
+     * as far apart. Where results go is written in whole lines of cache: fetching it was slower.  \
+     */                                                                                            \
+    static void soon_##U(const fth__sort_group *g, int64_t first, int64_t lines, int64_t at)       \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const uintptr_t apart = (uintptr_t)g->line[g->lines > 1] - (uintptr_t)g->line[0];          \
+        for (int64_t l = first; l < first + lines; l++) {                                          \
+            const uintptr_t next = l + LANES < g->lines ? (uintptr_t)g->line[l + LANES]            \
+                                                        : (uintptr_t)g->line[l] + LANES * apart;   \
+            __builtin_prefetch((const void *)(next + (uintptr_t)at), 0, 2);                        \
+        }                                                                                          \
+    }                                                                                              \
+    static bool keys_of_lines_##U(const fth__sort_group *g, int64_t first, int64_t lines,          \
+                                  fth__key_rule rule, U *a)                                        \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const rule_vectors v = vectors_##U(rule);                                                  \
+        const bool real = rule.negative != 0;                                                      \
+        bool odd = false;                                                                          \
+        for (int64_t i = 0; i < g->n; i += LANES) {                                                \
+            const int64_t n = g->n - i < LANES ? g->n - i : LANES, at = i * (int64_t)sizeof(U);    \
+            soon_##U(g, first, lines, at);                                                         \
+            if (lines == LANES && n == LANES && !real)                                             \
+                (void)in_square_##U(g, first, LANES, at, LANES, v, false, a + i * LANES);          \
+            else if (lines == LANES && n == LANES)                                                 \
+                odd |= in_square_##U(g, first, LANES, at, LANES, v, true, a + i * LANES);          \
+            else                                                                                   \
+                odd |= in_square_##U(g, first, lines, at, n, v, real, a + i * LANES);              \
+        }                                                                                          \
+        return odd;                                                                                \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void out_square_##U(                              \
+        const U *a, int64_t n, int64_t lines, rule_vectors v, char *const *line, int64_t at)       \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - n));                            \
+        __m512i r[LANES];                                                                          \
+        for (int64_t k = 0; k < LANES; k++)                                                        \
+            r[k] =                                                                                 \
+                k < n ? unkey_##U(_mm512_loadu_si512(a + k * LANES), v) : _mm512_setzero_si512();  \
+        square_##U(r);                                                                             \
+        for (int64_t l = 0; l < LANES; l++)                                                        \
+            if (l < lines) _mm512_mask_storeu_epi##BITS(line[l] + at, some, r[l]);                 \
+    }                                                                                              \
+    static void lines_of_keys_##U(int64_t puts, int64_t lines, const U *a, fth__key_rule rule,     \
+                                  char *const *line)                                               \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const rule_vectors v = vectors_##U(rule);                                                  \
+        for (int64_t i = 0; i < puts; i += LANES) {                                                \
+            const int64_t n = puts - i < LANES ? puts - i : LANES, at = i * (int64_t)sizeof(U);    \
+            if (lines == LANES && n == LANES)                                                      \
+                out_square_##U(a + i * LANES, LANES, LANES, v, line, at);                          \
+            else                                                                                   \
+                out_square_##U(a + i * LANES, n, lines, v, line, at);                              \
+        }                                                                                          \
+    }                                                                                              \
+    /* The same of lines side by side: their elements are vectors. What stands behind them is      \
+     * fetched, which a later group wants. */                                                      \
+    static bool keys_of_rows_##U(const fth__sort_group *g, int64_t first, int64_t lines,           \
+                                 fth__key_rule rule, U *a)                                         \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const rule_vectors v = vectors_##U(rule);                                                  \
+        const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - lines));                        \
+        lanes##BITS odd = 0;                                                                       \
+        for (int64_t i = 0; i < g->n; i++) {                                                       \
+            const char *row = g->line[first] + i * g->step;                                        \
+            const __m512i x = _mm512_maskz_loadu_epi##BITS(some, row);                             \
+            __builtin_prefetch((const void *)((uintptr_t)row + VECTOR), 0, 2);                     \
+            odd |= _mm512_cmpgt_epu##BITS##_mask(_mm512_and_si512(x, v.low), v.inf) |              \
+                   _mm512_cmpeq_epu##BITS##_mask(x, v.minus_zero);                                 \
+            _mm512_storeu_si512(a + i * LANES, key_##U(x, v));                                     \
+        }                                                                                          \
+        return rule.negative != 0 && odd != 0;                                                     \
+    }                                                                                              \
+    static void rows_of_keys_##U(const fth__sort_group *g, int64_t first, int64_t lines,           \
+                                 const U *a, fth__key_rule rule)                                   \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const rule_vectors v = vectors_##U(rule);                                                  \
+        const lanes##BITS some = (lanes##BITS)(UINT64_MAX >> (64 - lines));                        \
+        for (int64_t i = 0; i < g->puts; i++) {                                                    \
+            const int64_t from = g->rank ? g->rank[i] : i;                                         \
+            char *to = g->value[first] + i * g->value_step;                                        \
+            const __m512i x = unkey_##U(_mm512_loadu_si512(a + from * LANES), v);                  \
+            if (lines == LANES)                                                                    \
+                _mm512_storeu_si512(to, x);                                                        \
+            else                                                                                   \
+                _mm512_mask_storeu_epi##BITS(to, some, x);                                         \
+        }                                                                                          \
     }
 typedef __mmask32 lanes16;
 typedef __mmask16 lanes32;
@@ -286,13 +391,26 @@ SQUARE(uint32_t, 32)
 SQUARE(uint64_t, 64)
 #endif
 #define NO_SQUARE(U)                                                                               \
-    static bool lines_to_columns_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a) \
+    enum { HAS_SQUARE_##U = false };                                                               \
+    static bool keys_of_lines_##U(const fth__sort_group *g, int64_t first, int64_t lines,          \
+                                  fth__key_rule rule, U *a)                                        \
     {                                                                                              \
-        return (void)g, (void)first, (void)lines, (void)a, false;                                  \
+        return (void)g, (void)first, (void)lines, (void)rule, (void)a, false;                      \
     }                                                                                              \
-    static bool columns_to_lines_##U(int64_t n, int64_t lines, const U *a, char *const *line)      \
+    static void lines_of_keys_##U(int64_t puts, int64_t lines, const U *a, fth__key_rule rule,     \
+                                  char *const *line)                                               \
     {                                                                                              \
-        return (void)n, (void)lines, (void)line, (void)a, false;                                   \
+        (void)puts, (void)lines, (void)a, (void)rule, (void)line;                                  \
+    }                                                                                              \
+    static bool keys_of_rows_##U(const fth__sort_group *g, int64_t first, int64_t lines,           \
+                                 fth__key_rule rule, U *a)                                         \
+    {                                                                                              \
+        return keys_of_lines_##U(g, first, lines, rule, a);                                        \
+    }                                                                                              \
+    static void rows_of_keys_##U(const fth__sort_group *g, int64_t first, int64_t lines,           \
+                                 const U *a, fth__key_rule rule)                                   \
+    {                                                                                              \
+        (void)g, (void)first, (void)lines, (void)a, (void)rule;                                    \
     }
 NO_SQUARE(uint8_t)
 #if FTH_ISA_LEVEL < 4
@@ -306,13 +424,21 @@ NO_SQUARE(uint64_t)
 /* The place in order of result i. */
 #define PLACE(g, i) ((g)->rank ? (g)->rank[i] : (i))
 
+/* Whether lines side by side are taken as rows. Rows a multiple of a page apart have the same
+ * places in a cache, which holds few: fetching ahead is in vain, and many were slower so. */
+static inline bool are_rows(const char *const *line, int64_t lines, int64_t size, int64_t n,
+                            int64_t step)
+{
+    enum { PAGE = 4096, FEW_ROWS = 64 };
+    return (n <= FEW_ROWS || step % PAGE != 0) && fth__is_across(line, lines, size);
+}
+
 /* Values alone; false: they have a NaN or -0. Columns without a line sort what lies there. */
 #define VALUES(U)                                                                                  \
     static void load_##U(const fth__sort_group *g, int64_t first, int64_t lines, U *a)             \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
         const int64_t n = g->n;                                                                    \
-        if (g->step == (int64_t)sizeof(U) && lines_to_columns_##U(g, first, lines, a)) return;     \
         if (lines < LANES) memset(a, 0, (size_t)(n * VECTOR));                                     \
         if (lines > 1 && fth__is_across(g->line + first, lines, sizeof(U))) {                      \
             for (int64_t i = 0; i < n; i++)                                                        \
@@ -332,9 +458,6 @@ NO_SQUARE(uint64_t)
     static void store_##U(const fth__sort_group *g, int64_t first, int64_t lines, const U *a)      \
     {                                                                                              \
         enum { LANES = VECTOR / sizeof(U) };                                                       \
-        if (g->value_step == (int64_t)sizeof(U) && !g->rank &&                                     \
-            columns_to_lines_##U(g->puts, lines, a, g->value + first))                             \
-            return;                                                                                \
         const bool across =                                                                        \
             lines > 1 && fth__is_across((const char *const *)g->value + first, lines, sizeof(U));  \
         for (int64_t i = 0; across && i < g->puts; i++)                                            \
@@ -355,11 +478,24 @@ NO_SQUARE(uint64_t)
         const fth__key_rule r = fth__key_rule_of(g->dtype, g->descending);                         \
         const int64_t lines = g->lines - first < LANES ? g->lines - first : LANES;                 \
         U *a = g->scratch;                                                                         \
-        load_##U(g, first, lines, a);                                                              \
-        if (to_keys_##U(g->n * LANES, a, r)) return false;                                         \
+        if (HAS_SQUARE_##U && g->step == (int64_t)sizeof(U)) {                                     \
+            if (keys_of_lines_##U(g, first, lines, r, a)) return false;                            \
+        } else if (HAS_SQUARE_##U && are_rows(g->line + first, lines, sizeof(U), g->n, g->step)) { \
+            if (keys_of_rows_##U(g, first, lines, r, a)) return false;                             \
+        } else {                                                                                   \
+            load_##U(g, first, lines, a);                                                          \
+            if (to_keys_##U(g->n * LANES, a, r)) return false;                                     \
+        }                                                                                          \
         network_##U(g->n, a);                                                                      \
-        from_keys_##U(g->n *LANES, a, r);                                                          \
-        store_##U(g, first, lines, a);                                                             \
+        if (HAS_SQUARE_##U && g->value_step == (int64_t)sizeof(U) && !g->rank) {                   \
+            lines_of_keys_##U(g->puts, lines, a, r, g->value + first);                             \
+        } else if (HAS_SQUARE_##U && are_rows((const char *const *)g->value + first, lines,        \
+                                              sizeof(U), g->puts, g->value_step)) {                \
+            rows_of_keys_##U(g, first, lines, a, r);                                               \
+        } else {                                                                                   \
+            from_keys_##U(g->n *LANES, a, r);                                                      \
+            store_##U(g, first, lines, a);                                                         \
+        }                                                                                          \
         return true;                                                                               \
     }
 VALUES(uint8_t)

@@ -127,13 +127,18 @@ static double conflicts(const fth__plan_work *w, const lines *l, double each)
 static double sort_seconds(const fth__plan_work *w)
 {
     const lines l = along(w);
+    enum { FEW_ROWS = 64 }; /* of which a cache holds those a page apart */
     const bool places = (w->wanted & 2) != 0;
     if (in_groups(&l, FTH__SORT_MOST)) {
-        /* a position and the element that stands there are put one by one */
-        const double base = places ? 9.4 + 1.5 * l.size : 0.09 * l.size * l.size;
+        /* a position and the element that stands there are put one by one; squares of lines are
+         * turned into columns and back, those of two bytes are too many for registers */
+        const double base = places ? 9.4 + 1.5 * l.size : l.size == 2.0 ? 1.6 : 0.27 * l.size;
         return network_seconds(w, &l, base, places ? key_with_place(&l) : l.size,
                                places && l.size > 4.0) +
-               conflicts(w, &l, places ? 42.0 : 2.1);
+               conflicts(w, &l,
+                         places           ? 42.0
+                         : l.n > FEW_ROWS ? 3.0
+                                          : 0.0);
     }
     /* lines across memory are brought beside each other and taken back */
     return fth__rate_seconds(w->r, places ? FTH__RATE_RADIX_PLACES : FTH__RATE_RADIX,
