@@ -869,14 +869,15 @@ class Plan:
         ...
     def run(self, progress: Optional[Callable[[Progress], Any]] = None) -> Any:
         """Run and return the outputs, in the form they were asked for. `progress(p)` gets
-        .fraction, .elapsed_s, .remaining_s, .rate and .what; returning False cancels, an exception
-        (or Ctrl-C) cancels and is raised again. plan.report holds the numbers of the run."""
+        .fraction, .elapsed_s, .remaining_s, .rate and .what, some 40 times a second inside a long
+        step too; returning False cancels, an exception (or Ctrl-C) cancels and is raised again.
+        plan.report holds the numbers of the run."""
         ...
 
 
 class Progress(NamedTuple):
-    """How far a run is: `fraction` of its work, seconds so far and left, `rate` in that work per second, and
-    `what` it does."""
+    """How far a run is: `fraction` of its predicted seconds, never less than before and 1 at the end, seconds so far
+    and left, `rate` in elements of the streaming axis per second, and `what` that axis is."""
     fraction: float
     elapsed_s: float
     remaining_s: float
