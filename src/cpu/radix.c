@@ -110,15 +110,17 @@ static void count_values(const fth__radix_line *l)
         pass_##name(l, r, digit[digits - 1], count[digit[digits - 1]], from, NULL);                \
     }
 
-#define DEFINE_VALUES(name, U, DIGITS, BITS)                                                       \
-    /* Zeros and NaNs with their own bits, in the order of the line. */                            \
-    static void restore_##name(const fth__radix_line *l, fth__key_rule r, const U *sorted)         \
+/* Zeros and NaNs of sorted values with their own bits, in the order of the line. */
+#define DEFINE_RESTORE(U)                                                                          \
+    static void restore_##U(const fth__radix_line *l)                                              \
     {                                                                                              \
+        const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
         int64_t at[2] = {0, 0}; /* the first zero, the first NaN */                                \
         for (int k = 0; k < 2; k++)                                                                \
             for (int64_t left = l->n; left > 0;) {                                                 \
                 const int64_t half = left / 2, mid = at[k] + half;                                 \
-                const bool before = sorted[mid] < (k ? (U) ~(U)0 : fth__key_##U(0, r));            \
+                const U x = *(const U *)(const void *)(l->value + mid * l->value_step);            \
+                const bool before = fth__key_##U(x, r) < (k ? (U) ~(U)0 : fth__key_##U(0, r));     \
                 at[k] = before ? mid + 1 : at[k];                                                  \
                 left = before ? left - half - 1 : half;                                            \
             }                                                                                      \
@@ -129,7 +131,21 @@ static void count_values(const fth__radix_line *l)
                     *(U *)(void *)(l->value +                                                      \
                                    at[x != 0 && x != (U)r.minus_zero]++ * l->value_step) = x;      \
             }                                                                                      \
-    }                                                                                              \
+    }
+DEFINE_RESTORE(uint16_t)
+DEFINE_RESTORE(uint32_t)
+DEFINE_RESTORE(uint64_t)
+void fth__radix_restore(const fth__radix_line *l)
+{
+    switch (fth_dtype_size(l->dtype)) {
+    case 2: restore_uint16_t(l); break;
+    case 4: restore_uint32_t(l); break;
+    case 8: restore_uint64_t(l); break;
+    default: break; /* a byte is always itself */
+    }
+}
+
+#define DEFINE_VALUES(name, U, DIGITS, BITS)                                                       \
     static void values_##name(const fth__radix_line *l)                                            \
     {                                                                                              \
         const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);                         \
@@ -165,7 +181,7 @@ static void count_values(const fth__radix_line *l)
             else                                                                                   \
                 for (int64_t i = lo; i < hi; i++)                                                  \
                     *(U *)(void *)(l->value + i * l->value_step) = fth__unkey_##U(a[i], r);        \
-        if (odd && !l->ask->off) restore_##name(l, r, a);                                          \
+        if (odd && !l->ask->off) restore_##U(l);                                                   \
     }
 
 DEFINE_ORDER(1, uint8_t, 1, 8)
@@ -180,11 +196,74 @@ DEFINE_VALUES(8, uint64_t, 6, 11)
 DEFINE_VALUES(short_4, uint32_t, 4, 8)
 DEFINE_VALUES(short_8, uint64_t, 8, 8)
 
+/* As many elements of two bytes as there are patterns are counted like those of one. */
+enum { PATTERNS = 1 << 16 };
+
+/* NaNs as one of them, -0 as 0; true: there were some. */
+static bool count_odd(uint32_t *count, fth__key_rule r)
+{
+    const uint16_t nan = fth__unkey_uint16_t(UINT16_MAX, r);
+    uint32_t odd = 0;
+    for (uint32_t x = 0; x < PATTERNS; x++) {
+        if (!fth__is_odd_uint16_t((uint16_t)x, r)) continue;
+        const uint32_t times = count[x];
+        odd |= times;
+        count[x] = 0;
+        count[x == r.minus_zero ? 0 : nan] += times;
+    }
+    return odd != 0;
+}
+
+/* Elements in the order of their keys; most patterns are there a few times, so that some are
+ * written at once and the next pattern goes over what was too much. */
+static void put_counted(const fth__radix_line *l, fth__key_rule r, const uint32_t *count)
+{
+    enum { SOME = 16 };
+    const bool along = l->value_step == (int64_t)sizeof(uint16_t);
+    int64_t at = 0;
+    for (uint32_t k = 0; k < PATTERNS; k++) {
+        const uint16_t x = fth__unkey_uint16_t((uint16_t)k, r);
+        const int64_t end = at + count[x];
+        if (along) {
+            uint16_t *to = (uint16_t *)(void *)l->value;
+            for (; at < end && at + SOME <= l->n; at += SOME)
+                for (int i = 0; i < SOME; i++) to[at + i] = x;
+            for (; at < end; at++) to[at] = x;
+        } else {
+            for (; at < end; at++) *(uint16_t *)(void *)(l->value + at * l->value_step) = x;
+        }
+        at = end;
+    }
+}
+
+static void values_by_counts(const fth__radix_line *l)
+{
+    const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
+    uint32_t *count = l->scratch;
+    memset(count, 0, PATTERNS * sizeof *count);
+    for (int64_t lo = 0, hi; goes_on(l, lo, &hi); lo = hi)
+        for (int64_t i = lo; i < hi; i++) count[AT(uint16_t, l, i)]++;
+    if (l->ask->off) return;
+    /* one pass for all that were announced */
+    l->ask->done += (fth__radix_passes(l->n, sizeof(uint16_t), false) - 1) * (double)l->n;
+    const bool odd = r.negative != 0 && count_odd(count, r);
+    put_counted(l, r, count);
+    if (odd) restore_uint16_t(l);
+}
+static void values_short(const fth__radix_line *l)
+{
+    if (fth__radix_by_patterns(l->n, sizeof(uint16_t)))
+        values_by_counts(l); /* which the workspace has room for */
+    else
+        values_2(l);
+}
+
 /* Positions of keys of two bytes: the second digit travels above the position, so that the last
  * pass reads nothing but what the first one wrote. */
 enum { POSITION = 24 };
-static inline __attribute__((always_inline)) void
-places_by(const fth__radix_line *l, fth__key_rule r, int64_t step, bool integers)
+static inline __attribute__((always_inline)) void places_by(const fth__radix_line *l,
+                                                            fth__key_rule r, int64_t step,
+                                                            int64_t order_step, bool integers)
 {
     const uint16_t turned = (uint16_t)(r.sign ^ r.flip);
     uint32_t low[2][256] = {{0}}, high[2][256] = {{0}}, *to = l->scratch;
@@ -210,9 +289,10 @@ places_by(const fth__radix_line *l, fth__key_rule r, int64_t step, bool integers
             to[low[0][key & 255]++] = (uint32_t)i | (uint32_t)(key >> 8) << POSITION;
         }
 #undef KEY
+    char *const order = l->order; /* what is written might be l */
     for (int64_t lo = 0, hi; !l->ask->off && goes_on(l, lo, &hi); lo = hi)
         for (int64_t i = lo; i < hi; i++)
-            *(int64_t *)(void *)(l->order + high[0][to[i] >> POSITION]++ * l->order_step) =
+            *(int64_t *)(void *)(order + high[0][to[i] >> POSITION]++ * order_step) =
                 to[i] & ((1 << POSITION) - 1);
 }
 static void places_2(const fth__radix_line *l)
@@ -220,10 +300,11 @@ static void places_2(const fth__radix_line *l)
     const fth__key_rule r = fth__key_rule_of(l->dtype, l->descending);
     if (l->value || l->n > 1 << POSITION)
         order_2(l);
-    else if (l->step == (int64_t)sizeof(uint16_t) && !r.negative)
-        places_by(l, r, sizeof(uint16_t), true);
+    else if (l->step == (int64_t)sizeof(uint16_t) && l->order_step == (int64_t)sizeof(int64_t) &&
+             !r.negative)
+        places_by(l, r, sizeof(uint16_t), sizeof(int64_t), true);
     else
-        places_by(l, r, l->step, false);
+        places_by(l, r, l->step, l->order_step, false);
 }
 
 int fth__radix_passes(int64_t n, int64_t size, bool order)
@@ -237,11 +318,11 @@ void fth__radix_sort(const fth__radix_line *l)
 {
     typedef void sort_fn(const fth__radix_line *l);
     static sort_fn *const of[2][9][2] = {{[1] = {count_values, order_1},
-                                          [2] = {values_2, places_2},
+                                          [2] = {values_short, places_2},
                                           [4] = {values_4, order_4},
                                           [8] = {values_8, order_8}},
                                          {[1] = {count_values, order_1},
-                                          [2] = {values_2, places_2},
+                                          [2] = {values_short, places_2},
                                           [4] = {values_short_4, order_short_4},
                                           [8] = {values_short_8, order_short_8}}};
     if (l->n > 0) of[l->n <= SHORT][fth_dtype_size(l->dtype)][l->order != NULL](l);

@@ -25,5 +25,12 @@ static inline uint64_t fth__radix_room(int64_t n, int64_t size)
 int fth__radix_passes(int64_t n, int64_t size, bool order);
 /* Undefined where the run is cancelled. */
 void fth__radix_sort(const fth__radix_line *l);
+/* Whether values of lines of n elements are counted by their patterns of two bytes. */
+static inline bool fth__radix_by_patterns(int64_t n, int64_t size)
+{
+    return size == 2 && n >= 1 << 16;
+}
+/* Values in order by keys alone get the bits that keys did not have: of NaNs and -0. */
+void fth__radix_restore(const fth__radix_line *l);
 
 #endif

@@ -1,5 +1,5 @@
-/* sort.c - sort along an axis: short lines in groups (sort.h), long ones and few by radix
- * (radix.h).
+/* sort.c - sort along an axis: short lines in groups (sort.h), values of long ones by vectors
+ * (quick.h), the others and few by radix (radix.h).
  *
  * Lines that lie across memory are brought side by side first, some of them at once: a line of
  * cache has an element of each.
@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/checked.h"
 #include "cpu/across.h"
+#include "cpu/quick.h"
 #include "cpu/radix.h"
 #include "ops/loop.h"
 #include "ops/ops.h"
@@ -66,6 +67,26 @@ static void sort_group(fth__sort_group *g)
     g->lines = 0;
 }
 
+/* Values that are neighbours, by vectors where there are some for it. */
+static bool sort_quick(const fth__radix_line *l)
+{
+    const int64_t size = fth_dtype_size(l->dtype);
+    fth__quick_sort *sort = FTH_ISA_BEST(fth__quick_loops)->of[size];
+    if (!sort || l->order || l->n < FTH__QUICK_LEAST || l->step != size || l->value_step != size)
+        return false;
+    FTH_ASSERT(fth__radix_room(l->n, size) >= FTH__QUICK_ROOM);
+    const fth__quick_line quick = {.line = l->line,
+                                   .value = l->value,
+                                   .n = l->n,
+                                   .rule = fth__key_rule_of(l->dtype, l->descending),
+                                   .tries = fth__quick_tries(l->n),
+                                   .columns = l->scratch,
+                                   .ask = l->ask,
+                                   .each = fth__radix_passes(l->n, size, false)};
+    if (sort(&quick) && !l->ask->off) fth__radix_restore(l);
+    return true;
+}
+
 static void sort_long(fth__sort_group *g, fth__asking *ask)
 {
     const int64_t size = fth_dtype_size(g->dtype), bytes = g->n * size;
@@ -92,7 +113,7 @@ static void sort_long(fth__sort_group *g, fth__asking *ask)
             line.value = g->wants_value ? values + l * bytes : NULL;
             line.step = line.value_step = size;
         }
-        fth__radix_sort(&line);
+        if (!sort_quick(&line)) fth__radix_sort(&line);
     }
     if (across && g->wants_value && !ask->off)
         fth__across_scatter(size, g->n, g->lines, values, g->value[0], g->value_step);

@@ -419,6 +419,51 @@ NO_SQUARE(uint32_t)
 NO_SQUARE(uint64_t)
 #endif
 
+/* ---- runs ---- */
+
+/* Keys to columns, the greatest behind the last of each, and elements back. */
+#if FTH_ISA_LEVEL >= 4
+#define RUNS(U, BITS)                                                                              \
+    static inline lanes##BITS left_##U(const fth__sort_run *run, int64_t i)                        \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const int64_t n = run->n - i;                                                              \
+        return n <= 0 ? 0 : (lanes##BITS)(UINT64_MAX >> (64 - (n < LANES ? n : LANES)));           \
+    }                                                                                              \
+    static void runs_##BITS(const fth__sort_run *run, int64_t runs, fth__key_rule rule, U *a)      \
+    {                                                                                              \
+        enum { LANES = 512 / (BITS) };                                                             \
+        const rule_vectors v = vectors_##U(rule);                                                  \
+        int64_t most = 0;                                                                          \
+        for (int64_t l = 0; l < runs; l++) most = run[l].n > most ? run[l].n : most;               \
+        for (int64_t i = 0; i < most; i += LANES) {                                                \
+            __m512i r[LANES];                                                                      \
+            for (int64_t l = 0; l < LANES; l++)                                                    \
+                r[l] = l < runs ? _mm512_mask_loadu_epi##BITS(_mm512_set1_epi64(-1),               \
+                                                              left_##U(run + l, i),                \
+                                                              (const U *)run[l].keys + i)          \
+                                : _mm512_setzero_si512();                                          \
+            square_##U(r);                                                                         \
+            for (int64_t k = 0; k < LANES; k++)                                                    \
+                if (i + k < most) _mm512_storeu_si512(a + (i + k) * LANES, r[k]);                  \
+        }                                                                                          \
+        network_##U(most, a);                                                                      \
+        for (int64_t i = 0; i < most; i += LANES) {                                                \
+            __m512i r[LANES];                                                                      \
+            for (int64_t k = 0; k < LANES; k++)                                                    \
+                r[k] = i + k < most ? unkey_##U(_mm512_loadu_si512(a + (i + k) * LANES), v)        \
+                                    : _mm512_setzero_si512();                                      \
+            square_##U(r);                                                                         \
+            for (int64_t l = 0; l < LANES; l++)                                                    \
+                if (l < runs)                                                                      \
+                    _mm512_mask_storeu_epi##BITS((U *)run[l].keys + i, left_##U(run + l, i),       \
+                                                 r[l]);                                            \
+        }                                                                                          \
+    }
+RUNS(uint32_t, 32)
+RUNS(uint64_t, 64)
+#endif
+
 /* ---- groups ---- */
 
 /* The place in order of result i. */
@@ -593,4 +638,10 @@ enum { MOST = 2048, MOST_WIDE = 2048 };
 #else
 enum { MOST = 256, MOST_WIDE = 256 };
 #endif
-const fth__sort_loops FTH_ISA_NAME(fth__sort_loops) = {group, MOST, MOST_WIDE};
+const fth__sort_loops FTH_ISA_NAME(fth__sort_loops) = {.group = group,
+#if FTH_ISA_LEVEL >= 4
+                                                       .runs_32 = runs_32,
+                                                       .runs_64 = runs_64,
+#endif
+                                                       .most = MOST,
+                                                       .most_wide = MOST_WIDE};

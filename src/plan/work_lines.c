@@ -4,6 +4,8 @@
  * machine as far as its rate does, and were taken from runs on one worker of one (rates.def) with
  * lines of 8 to a million elements. What operands take on their way is in cost.c.
  */
+#include "cpu/quick.h"
+#include "cpu/radix.h"
 #include "cpu/sort.h"
 #include "ops/build.h"
 #include "ops/ranked.h"
@@ -118,6 +120,28 @@ static double radix_units(const lines *l, bool places)
             (l->size <= 2.0 ? TABLE / 8.0 : TABLE));
 }
 
+/* quick_kernels.c: the network sorts runs of 256, above which parts are halved. */
+static double quick_units(const lines *l)
+{
+    return l->count * l->n * l->size * (3.4 + 0.45 * log2(l->n / 256.0));
+}
+
+/* Elements of two bytes by their patterns, all of which are gone through. */
+static double pattern_units(const lines *l)
+{
+    enum { PATTERNS = 1 << 16, COUNTED = 9, GONE_THROUGH = 18 };
+    return l->count * (COUNTED * l->n + GONE_THROUGH * (double)PATTERNS);
+}
+
+/* Values of long lines, which were brought beside each other (sort.c). */
+static double long_units(const lines *l)
+{
+    const fth__quick_loops *quick = FTH_ISA_BEST(fth__quick_loops);
+    if (l->n >= FTH__QUICK_LEAST && quick->of[(int)l->size]) return quick_units(l);
+    return fth__radix_by_patterns((int64_t)l->n, (int64_t)l->size) ? pattern_units(l)
+                                                                   : radix_units(l, false);
+}
+
 /* Elements of a line that push each other out of a cache come from afar one by one. */
 static double conflicts(const fth__plan_work *w, const lines *l, double each)
 {
@@ -142,7 +166,7 @@ static double sort_seconds(const fth__plan_work *w)
     }
     /* lines across memory are brought beside each other and taken back */
     return fth__rate_seconds(w->r, places ? FTH__RATE_RADIX_PLACES : FTH__RATE_RADIX,
-                             radix_units(&l, places)) +
+                             places ? radix_units(&l, true) : long_units(&l)) +
            moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
 }
 
