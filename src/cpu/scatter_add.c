@@ -87,25 +87,37 @@ typedef struct adding {
     fth__asking ask;
 } adding;
 
-/* An index for every element of the inner axis. */
-static fth_status add_line(const fth__scatter_lines *l, adding *w, const char *v, char *to,
-                           const char *index)
+/* An index for each of n elements of the inner axis. */
+static fth_status add_line(const fth__scatter_lines *l, const adds *a, int64_t n, const char *v,
+                           char *to, const char *index)
 {
     const fth__scatter_axis *in = &l->inner;
-    const adds *a = w->by;
     const fth_dtype t = l->call->node->in[0].dtype, index_t = l->call->node->in[1].dtype;
     int64_t places[FTH__PLACES];
     fth__run room;
-    for (int64_t i = 0; i < in->n; i += FTH__PLACES) {
-        const int64_t n = fth__min_i64(FTH__PLACES, in->n - i);
+    for (int64_t i = 0; i < n; i += FTH__PLACES) {
+        const int64_t some = fth__min_i64(FTH__PLACES, n - i);
         const char *at = index + i * in->index_step;
-        if (!fth__asking_on(&w->ask, (double)n)) return FTH_OK;
-        const int64_t *place = fth__places(index_t, n, at, in->index_step, l->limit, places);
+        const int64_t *place = fth__places(index_t, some, at, in->index_step, l->limit, places);
         if (!place)
-            return fth__scatter_misplaced(l,
-                                          fth__misplaced(index_t, n, at, in->index_step, l->limit));
-        a->each(n, place, l->into_step, wide_of(a, t, v + i * in->v_step, in->v_step, n, &room),
-                to + i * in->to_step, in->to_step);
+            return fth__scatter_misplaced(
+                l, fth__misplaced(index_t, some, at, in->index_step, l->limit));
+        a->each(some, place, l->into_step,
+                wide_of(a, t, v + i * in->v_step, in->v_step, some, &room), to + i * in->to_step,
+                in->to_step);
+    }
+    return FTH_OK;
+}
+
+static fth_status add_long_line(const fth__scatter_lines *l, adding *w, const char *v, char *to,
+                                const char *index)
+{
+    const fth__scatter_axis *in = &l->inner;
+    for (int64_t i = 0; i < in->n; i += FTH__ASK_ELEMENTS) {
+        const int64_t n = fth__min_i64(FTH__ASK_ELEMENTS, in->n - i);
+        if (!fth__asking_on(&w->ask, (double)n)) return FTH_OK;
+        FTH_TRY(add_line(l, w->by, n, v + i * in->v_step, to + i * in->to_step,
+                         index + i * in->index_step));
     }
     return FTH_OK;
 }
@@ -157,9 +169,18 @@ static fth_status add_lines(const fth__scatter_lines *l, const char *v, char *to
 {
     const fth__scatter_axis *out = &l->outer;
     if (l->inner.index_step == 0) return add_row_lines(l, user, v, to, index);
-    for (int64_t i = 0; i < out->n; i++)
-        FTH_TRY(add_line(l, user, v + i * out->v_step, to + i * out->to_step,
-                         index + i * out->index_step));
+    adding *w = user;
+    const int64_t n = l->inner.n, together = FTH__ASK_ELEMENTS / n;
+    for (int64_t i = 0; together == 0 && i < out->n; i++)
+        FTH_TRY(add_long_line(l, w, v + i * out->v_step, to + i * out->to_step,
+                              index + i * out->index_step));
+    for (int64_t i = 0, end; together > 0 && i < out->n; i = end) {
+        end = fth__min_i64(i + together, out->n);
+        if (!fth__asking_on(&w->ask, (double)((end - i) * n))) return FTH_OK;
+        for (int64_t k = i; k < end; k++)
+            FTH_TRY(add_line(l, w->by, n, v + k * out->v_step, to + k * out->to_step,
+                             index + k * out->index_step));
+    }
     return FTH_OK;
 }
 

@@ -19,11 +19,11 @@ enum { FEW = 32, BLOCK_8 = 128, BLOCK = 1 << 14, SAMPLE = 64, LEAST = 15, MOST =
 
 #define ONES(U) ((U) ~(U)0)
 
-/* Before element `at` of a pass over n: asked at each BLOCK of them. */
-static inline bool goes_on(fth__asking *ask, int64_t n, int64_t at)
+/* A part of a pass over n elements, from `at` on; 0: the run is cancelled. */
+static inline int64_t next_part(fth__asking *ask, int64_t n, int64_t at)
 {
-    if (at % BLOCK != 0) return true;
-    return fth__asking_on(ask, (double)(n - at < BLOCK ? n - at : BLOCK));
+    const int64_t part = n - at < FTH__ASK_ELEMENTS ? n - at : FTH__ASK_ELEMENTS;
+    return fth__asking_on(ask, (double)part) ? part : 0;
 }
 
 /* fth__key_U without a jump, so that loops of it are vector loops. One element at a time it is the
@@ -108,13 +108,11 @@ DEFINE_PACK(uint64_t)
         *hi = at + by >= m ? ONES(U) : sample[at + by];                                            \
     }                                                                                              \
     /* How many keys are less than lo, and how many at most hi. */                                 \
-    static void count_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, int64_t *below,      \
-                          int64_t *up_to, fth__asking *ask)                                        \
+    static void count_some_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, int64_t *below, \
+                               int64_t *up_to)                                                     \
     {                                                                                              \
-        *below = *up_to = 0;                                                                       \
         for (int64_t at = 0; at < n; at += block_##U) {                                            \
             const int64_t end = at + block_##U < n ? at + block_##U : n;                           \
-            if (!goes_on(ask, n, at)) return;                                                      \
             U less = 0, most = 0;                                                                  \
             for (int64_t i = at; i < end; i++) {                                                   \
                 const U key = key_##U(x[i], r);                                                    \
@@ -125,20 +123,31 @@ DEFINE_PACK(uint64_t)
             *up_to += (int64_t)most;                                                               \
         }                                                                                          \
     }                                                                                              \
+    static void count_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, int64_t *below,      \
+                          int64_t *up_to, fth__asking *ask)                                        \
+    {                                                                                              \
+        *below = *up_to = 0;                                                                       \
+        for (int64_t at = 0, m; at < n && (m = next_part(ask, n, at)) > 0; at += m)                \
+            count_some_##U(m, x + at, r, lo, hi, below, up_to);                                    \
+    }                                                                                              \
     /* Keys from lo to hi; `to` may be x. */                                                       \
-    static int64_t keep_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, U *to,             \
-                            fth__asking *ask)                                                      \
+    static int64_t keep_some_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, U *to)        \
     {                                                                                              \
         const U span = (U)(hi - lo);                                                               \
         int64_t m = 0;                                                                             \
         for (int64_t at = 0; at < n; at += RUN) {                                                  \
             const int64_t run = n - at < RUN ? n - at : RUN;                                       \
             U key[RUN];                                                                            \
-            if (!goes_on(ask, n, at)) return m;                                                    \
             for (int64_t i = 0; i < run; i++) key[i] = key_##U(x[at + i], r);                      \
             m += pack_##U(run, key, lo, span, to + m);                                             \
         }                                                                                          \
         return m;                                                                                  \
+    }                                                                                              \
+    static void keep_##U(int64_t n, const U *x, fth__key_rule r, U lo, U hi, U *to,                \
+                         fth__asking *ask)                                                         \
+    {                                                                                              \
+        for (int64_t at = 0, m; at < n && (m = next_part(ask, n, at)) > 0; at += m)                \
+            to += keep_some_##U(m, x + at, r, lo, hi, to);                                         \
     }                                                                                              \
     /* The key at place `rank`. */                                                                 \
     static U key_at_##U(const fth__selection *s, fth__key_rule r, int64_t rank)                    \
@@ -190,15 +199,12 @@ DEFINE_PACK(uint64_t)
         around_##U a = {.next = ONES(U)};                                                          \
         count_##U(s->n, x, r, key, key, &a.below, &a.up_to, s->ask);                               \
         U next = ONES(U), last = 0;                                                                \
-        for (int64_t at = 0; at < s->n; at += BLOCK) {                                             \
-            const int64_t end = at + BLOCK < s->n ? at + BLOCK : s->n;                             \
-            if (!goes_on(s->ask, s->n, at)) return a;                                              \
-            for (int64_t i = at; i < end; i++) {                                                   \
+        for (int64_t at = 0, m; at < s->n && (m = next_part(s->ask, s->n, at)) > 0; at += m)       \
+            for (int64_t i = at; i < at + m; i++) {                                                \
                 const U k = key_##U(x[i], r), above = (U)(k | (U) - (U)(k <= key));                \
                 next = above < next ? above : next;                                                \
                 last = k > last ? k : last;                                                        \
             }                                                                                      \
-        }                                                                                          \
         a.next = next;                                                                             \
         a.last = last;                                                                             \
         return a;                                                                                  \
@@ -210,7 +216,7 @@ DEFINE_PACK(uint64_t)
         int64_t at = 0;                                                                            \
         for (; at + BLOCK_8 <= s->n; at += BLOCK_8) {                                              \
             U equal = 0;                                                                           \
-            if (!goes_on(s->ask, s->n, at)) return 0;                                              \
+            if (at % FTH__ASK_ELEMENTS == 0 && !next_part(s->ask, s->n, at)) return 0;             \
             for (int64_t i = at; i < at + BLOCK_8; i++)                                            \
                 equal = (U)(equal + (key_##U(x[i], r) == key));                                    \
             if ((int64_t)equal > before) break;                                                    \

@@ -1,5 +1,5 @@
 /* test_asking.c - kernels with long loops ask whether to go on, and say how far they are.
- * seconds: 20
+ * seconds: 40
  *
  * Each is run whole, by one call (among workers those that share a call), for a team that writes
  * down every question and how much of the work was done by then, then once more until the first
