@@ -559,7 +559,10 @@ static fth_status find_team(fth__runner *r)
         FTH_TRY(fth_team_create(&r->own_team, p->mem, p->threads, r->err));
     fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
     FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
-    if (workers) FTH_TRY(fth__team_follow(&r->others, p->mem, r->team, r->err));
+    bool cut = false;
+    for (int64_t i = 0; i < p->n_items && !cut; i++)
+        cut = p->item[i].kind == FTH__STEP && p->item[i].split_dim >= 0;
+    if (workers && cut) FTH_TRY(fth__team_follow(&r->others, p->mem, r->team, r->err));
     return fth__team_share(&r->alone, p->mem, NULL, go_on, r, r->err);
 }
 

@@ -25,11 +25,11 @@ typedef struct fth__runner {
     int64_t iteration[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *begun; /* per loop: iterations since the run began; see fth__buf_parity */
     fth__io *io;
-    struct fth__stage *stage;    /* NULL: data are the host's */
-    int scratch;                 /* file descriptor; -1: none */
-    fth_team *team;              /* the plan's workers, called off when the run is cancelled */
-    fth_team *alone;             /* the same for kernels that get no workers, */
-    fth_team *others;            /* and for those of the workers, who only follow */
+    struct fth__stage *stage; /* NULL: data are the host's */
+    int scratch;              /* file descriptor; -1: none */
+    fth_team *team;           /* the plan's workers, called off when the run is cancelled */
+    fth_team *alone;          /* the same for kernels that get no workers, */
+    fth_team *others; /* and for those of the workers, who only follow; NULL: they have none */
     struct fth__device_run *dev; /* NULL: steps are done when they return */
     struct fth__lanes *lanes;    /* of the steps that are being recorded; NULL: one lane */
     fth_lane lane;               /* that steps are queued on */

@@ -399,11 +399,18 @@ static bool check_budgets(trial *t, int threads, uint64_t peak, uint64_t foreign
 
 /* ---- runs that end before their time ---- */
 
-/* Cancel when it has been asked this many times. */
+typedef struct asked {
+    int turns; /* cancel when it has been asked this many times */
+    double fraction;
+    bool back; /* progress went back, or beyond 1 */
+} asked;
+
 static bool until(void *user, const fth_progress *progress)
 {
-    (void)progress;
-    return --*(int *)user > 0;
+    asked *a = user;
+    a->back |= !(progress->fraction >= a->fraction && progress->fraction <= 1.0);
+    a->fraction = progress->fraction;
+    return --a->turns > 0;
 }
 
 /* One run that something may stop; if it does, everything is as before, and the same plan then
@@ -413,10 +420,14 @@ static bool stop_run(trial *t, fth_plan *p, fth_sink *sinks, int turns, rg_featu
 {
     char text[2048];
     fth_err err = {0};
-    const fth_run_options opt = {.progress = turns > 0 ? until : NULL, .user = &turns};
+    asked a = {.turns = turns};
+    const fth_run_options opt = {.progress = turns > 0 ? until : NULL, .user = &a};
     reset_params(t);
     t->stats->runs++;
     const fth_status s = fth_run(p, sinks, &opt, NULL, &err);
+    if (a.back) return fails(t, "%s: progress went back, or beyond 1", name);
+    if (s == FTH_OK && turns > 0 && a.turns < turns && a.fraction != 1.0)
+        return fails(t, "%s: progress ended with %.17g", name, a.fraction);
     if (s == FTH_OK) return true; /* it was done before */
     if (s != wanted) return fails(t, "%s: %s", name, shown(&err, text, sizeof text));
     t->g->has[counted] = true;
