@@ -55,9 +55,10 @@ struct fth_team {
     /* Of the kernel's work, for the running thread: what is done, and what will be when the part
      * that goes on, or comes next, ends. */
     double done, until;
-    int64_t n, at; /* indices of its loop, and those that are done of a loop without others */
-    bool looping;  /* others see it inside a loop: theirs is part of an index */
-    bool shared;   /* with others */
+    int64_t n, at;   /* indices of its loop, and those that are done of a loop without others */
+    bool looping;    /* others see it inside a loop: theirs is part of an index */
+    bool shared;     /* with others */
+    pthread_t asker; /* who began it: others that begin loops inside of it ask nobody */
 };
 
 bool fth__team_off(const fth_team *t)
@@ -108,6 +109,7 @@ static bool begin_loop(fth_team *t, int64_t n, bool shared)
     t->n = n;
     t->at = 0;
     t->shared = shared;
+    t->asker = pthread_self();
     t->looping = true;
     return true;
 }
@@ -279,10 +281,11 @@ static void wait_for_others(crew *c, fth_team *t)
 static void run_alone(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int worker),
                       void *arg)
 {
-    const bool counted = begin_loop(t, n, false);
+    const bool counted = begin_loop(t, n, false),
+               may_ask = counted || !t || !t->looping || pthread_equal(t->asker, pthread_self());
     for (int64_t i = 0; i < n; i++) {
         if (counted) t->at = i;
-        if (!fth__team_goes_on(t)) break;
+        if (may_ask ? !fth__team_goes_on(t) : fth__team_off(t)) break;
         fn(arg, i, 0);
     }
     if (counted) end_loop(t);

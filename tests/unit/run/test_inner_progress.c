@@ -11,6 +11,7 @@
 
 #include <fathom/fathom.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -108,13 +109,16 @@ WHOLE(parts, parts_run);
 /* ---- a run that is followed ---- */
 
 typedef struct seen {
-    int n, limit; /* calls; cancelled at so many, 0: never */
+    int n, limit;  /* calls; cancelled at so many, 0: never */
+    int elsewhere; /* calls by another thread than the one that runs the plan */
+    pthread_t thread;
     double fraction[MOST], done[MOST], left[MOST];
 } seen;
 
 static bool follow(void *user, const fth_progress *p)
 {
     seen *s = user;
+    s->elsewhere += !pthread_equal(s->thread, pthread_self());
     if (s->n == MOST) return true;
     s->fraction[s->n] = p->fraction;
     s->left[s->n] = p->remaining_s;
@@ -143,7 +147,9 @@ static fth_status run_op(const fth_op *op, int steps, int threads, seen *s)
     fth_plan *p = fth_plan_make(g, &v, 1, &(fth_limits){.sinks = &sink}, &err);
     OKE(p ? FTH_OK : err.status, &err);
     done = 0;
+    s->thread = pthread_self();
     const fth_status status = fth_run(p, &sink, &(fth_run_options){follow, s}, NULL, &err);
+    EQ_I64(s->elsewhere, 0);
     if (status == FTH_OK)
         for (int i = 0; i < ELEMENTS; i++) EQ_F64(out[i], steps);
     OK(fth_plan_destroy(p));
