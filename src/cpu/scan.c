@@ -81,7 +81,8 @@ static fth_status run(const fth_call *call)
                   step = fth__max_i64(1, FTH__ASK_ELEMENTS / w.block / most) * w.block;
     int64_t lines = 0;
     fth__asking ask = fth__asking_elements(call, 1.0);
-    FTH_ASSERT(l->axis_lo % w.block == 0); /* pieces start on the grid, so parts of them do */
+    /* integers join in any order; pieces of reals start on the grid, so their parts do */
+    FTH_ASSERT(!fth_dtype_is_real(w.t) || l->n_axis == 0 || l->axis_lo % w.block == 0);
     FTH__LINES_EACH(*l)
     for (int64_t k = 0; k < l->n_lane; k += most) {
         const int64_t n = fth__min_i64(most, l->n_lane - k);
