@@ -55,13 +55,24 @@ static int64_t half_bytes(const fth_node *node, const fth__fft_axis *axis)
     return round64(n);
 }
 
-static int64_t pass_bytes(const fth_node *node, const fth__fft_axis *axis, int i, int threads)
+/* Rows along axis i, at most. */
+static int64_t rows_of(const fth_call *call, const fth__fft_axis *axis, int i)
 {
+    int64_t rows = 1;
+    for (int d = 0; d < call->node->in[0].n_axes; d++)
+        if (d != axis[i].dim) rows *= fth__max_i64(call->in[0].extent[d], call->out[0].extent[d]);
+    return rows;
+}
+
+static int64_t pass_bytes(const fth_call *call, const fth__fft_axis *axis, int i)
+{
+    const fth_node *node = call->node;
     const fth_fft_kind kind = kind_of(attr_of(node), i);
-    const int64_t size = fth_dtype_size(real_of(node)), n = axis[i].points;
+    const int64_t size = fth_dtype_size(real_of(node)), n = axis[i].points,
+                  rows = rows_of(call, axis, i), threads = workers(call);
     return round64(threads * (int64_t)sizeof(fth__fft_transform)) +
-           round64((int64_t)fth__fft_transform_bytes(kind, n, size)) +
-           (threads - 1) * round64((int64_t)fth__fft_room_bytes(kind, n, size));
+           round64((int64_t)fth__fft_transform_bytes(kind, n, size, rows)) +
+           (threads - 1) * round64((int64_t)fth__fft_room_bytes(kind, n, size, rows));
 }
 
 static uint64_t scratch(const fth_call *call)
@@ -70,7 +81,7 @@ static uint64_t scratch(const fth_call *call)
     fth__fft_axis axis[FTH__FFT_AXES];
     fth__fft_axes(node, axis);
     int64_t bytes = half_bytes(node, axis);
-    for (int i = 0; i < attr_of(node)->n; i++) bytes += pass_bytes(node, axis, i, workers(call));
+    for (int i = 0; i < attr_of(node)->n; i++) bytes += pass_bytes(call, axis, i);
     return (uint64_t)bytes;
 }
 
@@ -92,7 +103,8 @@ static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__ff
 {
     const fth_node *node = call->node;
     const fth_fft_kind kind = kind_of(attr_of(node), i);
-    const int64_t r = fth_dtype_size(real_of(node)), n = axis[i].points;
+    const int64_t r = fth_dtype_size(real_of(node)), n = axis[i].points,
+                  rows = rows_of(call, axis, i);
     *p = (fth__fft_rows_pass){.points = n,
                               .n_out = axis[i].out,
                               .in_size = kind == FTH_FFT_REAL ? r : 2 * r,
@@ -100,16 +112,16 @@ static void make_pass(fth__fft_rows_pass *p, const fth_call *call, const fth__ff
                               .transform = (fth__fft_transform *)(void *)memory};
     if (n == 0) return;
     memory += round64(workers(call) * (int64_t)sizeof(fth__fft_transform));
-    fth__fft_transform_make(&p->transform[0], kind, n, r, 1.0 / divide,
+    fth__fft_transform_make(&p->transform[0], kind, n, r, rows, 1.0 / divide,
                             r == 8 ? FTH_ISA_BEST(fth__fft_f64) : FTH_ISA_BEST(fth__fft_f32), ask,
                             memory);
-    memory += round64((int64_t)fth__fft_transform_bytes(kind, n, r));
+    memory += round64((int64_t)fth__fft_transform_bytes(kind, n, r, rows));
     p->transform[0].far = tile_bytes(node, &call->in[0], &call->out[0]) > FAR;
     for (int w = 1; w < workers(call); w++) {
         p->transform[w] = p->transform[0];
         p->transform[w].ask = NULL;
         fth__fft_transform_move(&p->transform[w], memory);
-        memory += round64((int64_t)fth__fft_room_bytes(kind, n, r));
+        memory += round64((int64_t)fth__fft_room_bytes(kind, n, r, rows));
     }
 }
 
@@ -150,7 +162,7 @@ static void make_passes(job *j)
     for (int i = 0; i < j->n; i++) {
         make_pass(&j->pass[i], j->call, j->axis, i, i == (j->back ? j->n - 1 : 0) ? n : 1.0,
                   j->inside, memory);
-        memory += pass_bytes(j->call->node, j->axis, i, workers(j->call));
+        memory += pass_bytes(j->call, j->axis, i);
     }
 }
 
@@ -335,7 +347,7 @@ static fth_status run(const fth_call *call)
     ask.often = ask.due = inside.often = inside.due = FTH__FFT_ASK;
     make_passes(&j);
     char *half = (char *)call->scratch;
-    for (int i = 0; i < j.n; i++) half += pass_bytes(call->node, j.axis, i, workers(call));
+    for (int i = 0; i < j.n; i++) half += pass_bytes(call, j.axis, i);
     const int x = j.axis[j.n - 1].dim;
     FTH_ASSERT(call->in[0].extent[x] == j.axis[j.n - 1].in); /* rows are never cut */
     if (j.n > 1 && (j.back || (call->in[0].stride[x] == 1 && call->out[0].stride[x] == 1)))

@@ -10,10 +10,11 @@ static uint64_t round64(uint64_t bytes)
     return (bytes + 63) & ~(uint64_t)63;
 }
 
-/* Rows that are copied at a time: columns of so many numbers are whole lines of cache. */
-static int64_t bundle(int64_t size)
+/* Rows that are copied at a time, of so many: columns of those numbers are whole lines of cache. */
+static int64_t bundle(int64_t size, int64_t rows)
 {
-    return FTH__FFT_VECTOR / size;
+    const int64_t most = FTH__FFT_VECTOR / size;
+    return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
 static char *take(char **memory, uint64_t bytes)
@@ -253,7 +254,7 @@ static uint64_t tables_bytes(fth_fft_kind kind, int64_t points, int64_t size)
     return roots + steps_bytes(m, size) + waves;
 }
 
-uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size)
+uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size, int64_t rows)
 {
     const int64_t n = complex_points(kind, points);
     const uint64_t number = 2 * (uint64_t)size;
@@ -261,13 +262,13 @@ uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size)
     if (is_by_lanes(n)) return round64(buffer_bytes(n));
     const int64_t m = fth__fft_steps_of(n);
     return round64((uint64_t)m * number) + round64(buffer_bytes(m / divisor(m))) +
-           round64((uint64_t)((n + 1) * bundle(size)) * number) +
+           round64((uint64_t)((n + 1) * bundle(size, rows)) * number) +
            (fth__fft_is_smooth(n) ? 0 : round64((uint64_t)m * number));
 }
 
-uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size)
+uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size, int64_t rows)
 {
-    return tables_bytes(kind, points, size) + fth__fft_room_bytes(kind, points, size);
+    return tables_bytes(kind, points, size) + fth__fft_room_bytes(kind, points, size, rows);
 }
 
 double fth__fft_numbers(fth_fft_kind kind, int64_t points, double rows)
@@ -291,7 +292,7 @@ void fth__fft_transform_move(fth__fft_transform *t, void *room)
     const int64_t m = t->steps.n;
     t->steps.work = take(&free, (uint64_t)m * number);
     t->steps.buffer = take(&free, buffer_bytes(m / divisor(m)));
-    t->row[0] = take(&free, (uint64_t)((n + 1) * bundle(t->size)) * number);
+    t->row[0] = take(&free, (uint64_t)((n + 1) * t->most) * number);
     if (t->way == FTH__FFT_BY_CHIRP) t->row[1] = take(&free, (uint64_t)m * number);
 }
 
@@ -306,8 +307,8 @@ static void fill_roots(fth__fft_transform *t, void *roots)
 }
 
 void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
-                             double scale, const fth__fft_loops *loops, fth__asking *ask,
-                             void *memory)
+                             int64_t rows, double scale, const fth__fft_loops *loops,
+                             fth__asking *ask, void *memory)
 {
     char *free = memory;
     const int64_t n = complex_points(kind, points);
@@ -317,6 +318,7 @@ void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t p
                               .points = points,
                               .complex = n,
                               .size = size,
+                              .most = bundle(size, rows),
                               .scale = scale,
                               .loops = loops,
                               .ask = ask,
@@ -497,7 +499,7 @@ void fth__fft_transform_run(const fth__fft_transform *t, const fth__fft_span *fr
                   out_size = real_out ? t->size : 2 * t->size,
                   most = t->way == FTH__FFT_BY_LANES ? t->loops->lanes
                          : is_direct(t, from, to)    ? 1
-                                                     : bundle(t->size);
+                                                     : t->most;
     for (int64_t r = 0; r < rows; r += most) {
         const int64_t some = rows - r < most ? rows - r : most;
         const fth__fft_span a = {(char *)from->data + r * from->row * in_size, from->row,

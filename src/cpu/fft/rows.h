@@ -32,6 +32,7 @@ typedef struct fth__fft_transform {
     fth_fft_kind kind;
     int64_t points, complex; /* of the transform; of the complex one */
     int64_t size;            /* bytes of a real number */
+    int64_t most;            /* rows that are copied at a time */
     double scale;
     bool far; /* what is read and written lies in memory: set by who knows how much that is */
     enum { FTH__FFT_BY_LANES, FTH__FFT_BY_STEPS, FTH__FFT_BY_CHIRP } way;
@@ -49,15 +50,15 @@ typedef struct fth__fft_transform {
  * radices. */
 int64_t fth__fft_steps_of(int64_t n);
 /* Bytes of memory, aligned to 64, for transforms of `points` numbers of `size` bytes: tables and
- * the room that one worker needs. */
-uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size);
-uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size);
+ * the room that one worker needs. Of fewer rows than a line of cache has numbers it is less. */
+uint64_t fth__fft_transform_bytes(fth_fft_kind kind, int64_t points, int64_t size, int64_t rows);
+uint64_t fth__fft_room_bytes(fth_fft_kind kind, int64_t points, int64_t size, int64_t rows);
 /* Numbers that a transform and its rows go through, as fth__fft_transform.ask counts them. */
 double fth__fft_numbers(fth_fft_kind kind, int64_t points, double rows);
 /* What comes out is multiplied by `scale`; `loops` are those of the type, of any set. */
 void fth__fft_transform_make(fth__fft_transform *t, fth_fft_kind kind, int64_t points, int64_t size,
-                             double scale, const fth__fft_loops *loops, fth__asking *ask,
-                             void *memory);
+                             int64_t rows, double scale, const fth__fft_loops *loops,
+                             fth__asking *ask, void *memory);
 /* A copy of a transform gets room of its own: another worker can use it then. */
 void fth__fft_transform_move(fth__fft_transform *t, void *room);
 /* `rows` rows, steps in numbers of each side: complex ones, or real ones. In place is fine. */

@@ -78,8 +78,8 @@ static void transform(fth_fft_kind kind, int64_t n, int64_t size, const fth__fft
                       const fth__fft_span *from, const fth__fft_span *to, int64_t rows)
 {
     fth__fft_transform t;
-    void *memory = room(fth__fft_transform_bytes(kind, n, size));
-    fth__fft_transform_make(&t, kind, n, size, 0.5, loops, NULL, memory);
+    void *memory = room(fth__fft_transform_bytes(kind, n, size, rows));
+    fth__fft_transform_make(&t, kind, n, size, rows, 0.5, loops, NULL, memory);
     fth__fft_transform_run(&t, from, to, rows);
     free(memory);
 }

@@ -144,14 +144,39 @@ static void check_team(const setup *s, fth_fft_kind kind, bool wide)
 TEST(any_team_gives_the_same_bits)
 {
     static const setup setups[] = {
-        {"y x", "y x", "v u", 300, 210, 1},       {"x y", "y x", "v u", 96, 260, 1},
-        {"y x", "y x", "v u", 37, 150, 1},        {"z y x", "z y x", "w v u", 64, 30, 20},
-        {"z x y", "z y x", "w v u", 24, 30, 70},  {"x z y", "z y x", "w v u", 66, 18, 20},
-        {"l z y x", "z y x", "w v u", 32, 37, 9}, {"l m x", "x", "u", 200, 1, 1},
-        {"x m l", "x", "u", 4100, 1, 1},          {"z y x", "z y x", "w v u", 6, 0, 5},
+        {"y x", "y x", "v u", 300, 210, 1},
+        {"x y", "y x", "v u", 96, 260, 1},
+        {"y x", "y x", "v u", 37, 150, 1},
+        {"z y x", "z y x", "w v u", 64, 30, 20},
+        {"z x y", "z y x", "w v u", 24, 30, 70},
+        {"x z y", "z y x", "w v u", 66, 18, 20},
+        {"l z y x", "z y x", "w v u", 32, 37, 9},
+        {"l m x", "x", "u", 200, 1, 1},
+        {"x m l", "x", "u", 4100, 1, 1},
+        {"z y x", "z y x", "w v u", 6, 0, 5},
+        {"x", "x", "u", 4100, 1, 1},
+        {"x l", "x", "u", 4100, 1, 1},
+        {"x l", "x", "u", 2099, 1, 1},
+        {"l x", "x", "u", 2099, 1, 1},
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
         for (int k = 0; k < 8; k++) check_team(&setups[i], (fth_fft_kind)(k & 3), k >> 2);
+}
+
+/* Room for rows that are copied together is taken for those there are. */
+TEST(one_long_row_takes_few_times_its_bytes)
+{
+    enum { ROW = 1 << 18 };
+    oc_bench b;
+    oc_open(&b);
+    const setup s = {"x", "x", "u", ROW, 1, 1};
+    const fth_node *node = node_of(&b, &s, FTH_FFT_FORWARD, false);
+    fth_call call = {.node = node, .threads = 2};
+    call.in[0] = whole(&node->in[0], NULL);
+    call.out[0] = whole(&node->out[0], NULL);
+    /* roots, and for each worker the row as columns and as a row */
+    IS_TRUE((int64_t)fth__cpu_fft.scratch(&call) <= 6 * oc_bytes(&node->in[0]));
+    oc_close(&b);
 }
 
 TEST(a_wave_by_hand)
