@@ -227,7 +227,7 @@ static fth_status run(const fth_call *call)
     double all = size * size * size / 6 + COPY * size * size;
     for (int i = 0; i < b.loop.n; i++) all *= (double)b.loop.extent[i];
     w.ask = fth__asking_begin(call, all, FTH__ASK_PRODUCTS);
-    for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
+    for (bool go = fth__loop_start(&b.loop); go && !w.ask.off; go = fth__loop_next(&b.loop)) {
         const int64_t order =
             factor_one(call, &b, &w, (const char *)call->in[0].data + b.loop.at[0] * w.size,
                        (char *)call->out[0].data + b.loop.at[1] * w.size);
