@@ -3953,4 +3953,13 @@ MUTANTS = [
     ("magnitudes_paired_as_reals", "src/cpu/fused_code.c",
      "if ((fth_dtype)vm->reg[f->src[0]].dtype != t) return false; /*",
      "/*", "unit/test_look magnitudes"),
+    ("factors_go_on_when_called_off", "src/cpu/cholesky.c",
+     "go && !w.ask.off; go = ", "go; go = ", "unit/test_asking alone"),
+    ("rows_by_places_never_ask", "src/cpu/scatter_add.c",
+     "if (!fth__asking_on(&w->ask, (double)(n * l->inner.n))) return FTH_OK;", "", "unit/test_asking alone"),
+    ("loops_announced_without_their_end", "src/ops/asking.h",
+     "    a->due = a->done + a->often;\n    fth_team_until(a->team, a->done / a->all);",
+     "    a->due = a->done + a->often;", "unit/test_asking alone"),
+    ("gathers_of_one_row_too_many", "src/cpu/gather.c",
+     ".limit = node->in[0].size[s.dim]};", ".limit = node->in[0].size[s.dim] + 1};", "unit/test_index_blocks rows_taken"),
 ]

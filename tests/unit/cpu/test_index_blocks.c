@@ -239,8 +239,8 @@ TEST(the_first_index_outside_is_told_of_a_block)
             first_outside(&shapes[k], indices[t]);
 }
 
-/* The same read inside a program, which goes on past an index outside. */
-static void in_a_program(int64_t rows, fth_dtype index)
+/* The same read inside a program, which goes on past an index outside, or alone. */
+static void in_a_program(int64_t rows, fth_dtype index, bool alone)
 {
     enum { N = 1500 };
     fth_err err = {0};
@@ -255,8 +255,9 @@ static void in_a_program(int64_t rows, fth_dtype index)
     fth_axis(g, "i", n);
     const fth_val v = fth_input(g, "v", FTH_F32, "row", fth_tensor_source(t[0])),
                   k = fth_input(g, "k", index, "i", fth_tensor_source(t[1])),
-                  twice = fth_mul(fth_gather(v, "row", k), fth_const(g, FTH_F32, 2.0));
-    fth_plan *p = fth_plan_make(g, &twice, 1, NULL, &err);
+                  taken = fth_gather(v, "row", k),
+                  made = alone ? taken : fth_mul(taken, fth_const(g, FTH_F32, 2.0));
+    fth_plan *p = fth_plan_make(g, &made, 1, NULL, &err);
     IS_TRUE(p);
     float *x = fth_tensor_data(t[0]), *y = fth_tensor_data(t[2]);
     for (int64_t i = 0; i < rows; i++) x[i] = (float)(i % 9973);
@@ -268,7 +269,8 @@ static void in_a_program(int64_t rows, fth_dtype index)
         if (outside[which] < 0) {
             OK(fth_run(p, &sink, NULL, NULL, &err));
             for (int64_t i = 0; i < n; i++)
-                EQ_F64(y[i], 2.0F * x[i == n - 2 ? rows - 1 : (i * 7919 + 1) % rows]);
+                EQ_F64(y[i],
+                       (alone ? 1.0F : 2.0F) * x[i == n - 2 ? rows - 1 : (i * 7919 + 1) % rows]);
             continue;
         }
         char where[32];
@@ -289,8 +291,16 @@ static void in_a_program(int64_t rows, fth_dtype index)
 TEST(rows_inside_a_program)
 {
     for (int t = 0; t < 3; t++) {
-        in_a_program(1000, indices[t]);
-        in_a_program(2200000, indices[t]);
+        in_a_program(1000, indices[t], false);
+        in_a_program(2200000, indices[t], false);
+    }
+}
+
+TEST(rows_taken_alone)
+{
+    for (int t = 0; t < 3; t++) {
+        in_a_program(1000, indices[t], true);
+        in_a_program(2200000, indices[t], true);
     }
 }
 
