@@ -3962,4 +3962,11 @@ MUTANTS = [
      "    a->due = a->done + a->often;", "unit/test_asking alone"),
     ("gathers_of_one_row_too_many", "src/cpu/gather.c",
      ".limit = node->in[0].size[s.dim]};", ".limit = node->in[0].size[s.dim] + 1};", "unit/test_index_blocks rows_taken"),
+    ("rows_of_lines_with_nan_taken_as_keys", "src/cpu/sort_kernels.c",
+     "odd |= _mm512_cmpgt_epu##BITS##_mask(_mm512_and_si512(x, v.low), v.inf) |", "odd |=", "unit/test_sort_lines"),
+    ("rows_of_lines_that_lie_apart", "src/cpu/sort_kernels.c",
+     "(n <= FEW_ROWS || step % PAGE != 0) && fth__is_across(line, lines, size)",
+     "line && lines && size && (n <= FEW_ROWS || step % PAGE != 0)", "unit/test_sort_lines"),
+    ("rows_of_lines_with_minus_zero", "src/cpu/sort_kernels.c",
+     "                   _mm512_cmpeq_epu##BITS##_mask(x, v.minus_zero); ", "                   0; ", "unit/test_sort_lines"),
 ]

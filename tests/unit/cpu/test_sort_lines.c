@@ -38,6 +38,40 @@ static void run(const fth__sort_loops *loops, fth_dtype t, const char *x, int64_
     free(scratch);
 }
 
+/* The same lines side by side, from the middle on `gap` elements apart. */
+static void try_across(const fth__sort_loops *loops, fth_dtype t, const char *x, int64_t n,
+                       int64_t lines, int64_t gap, bool descending, const char *want)
+{
+    const int64_t size = fth_dtype_size(t), pitch = lines + gap;
+    void *scratch = aligned_alloc(64, fth__sort_room(MOST, 8));
+    char *in = calloc((size_t)(n * pitch), (size_t)size),
+         *out = calloc((size_t)(n * pitch), (size_t)size);
+    fth__sort_group g = {.n = n,
+                         .lines = lines,
+                         .puts = n,
+                         .step = pitch * size,
+                         .value_step = pitch * size,
+                         .dtype = t,
+                         .descending = descending,
+                         .wants_value = true,
+                         .scratch = scratch};
+    for (int64_t l = 0; l < lines; l++) {
+        const int64_t at = (l < lines / 2 ? l : l + gap) * size;
+        g.line[l] = in + at;
+        g.value[l] = out + at;
+        for (int64_t i = 0; i < n; i++)
+            memcpy(in + i * pitch * size + at, x + (l * n + i) * size, (size_t)size);
+    }
+    loops->group(&g);
+    for (int64_t l = 0; l < lines; l++)
+        for (int64_t i = 0; i < n; i++)
+            if (memcmp(g.value[l] + i * pitch * size, want + (l * n + i) * size, (size_t)size) != 0)
+                SAME_BYTES(g.value[l] + i * pitch * size, want + (l * n + i) * size, size);
+    free(scratch);
+    free(in);
+    free(out);
+}
+
 static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_random *r)
 {
     const int64_t size = fth_dtype_size(t), count = n * lines;
@@ -46,6 +80,10 @@ static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_rando
     int64_t *order = malloc((size_t)count * sizeof *order),
             *first_order = malloc((size_t)count * sizeof *order);
     for (int64_t i = 0; i < count * size; i++) x[i] = (char)t_random_i64(r, 0, plain ? 60 : 255);
+    for (int64_t i = 0; i < count; i += 7) { /* zeros of both signs are equal */
+        memset(x + i * size, 0, (size_t)size);
+        if (i % 2) x[(i + 1) * size - 1] = (char)0x80;
+    }
     if (t == FTH_BOOL)
         for (int64_t i = 0; i < count; i++) x[i] &= 1;
     for (int down = 0; down < 2; down++)
@@ -55,6 +93,8 @@ static void try_lines(fth_dtype t, int64_t n, int64_t lines, bool plain, t_rando
             run(loops, t, x, n, lines, down, value, order);
             run(loops, t, x, n, lines, down, alone, NULL);
             SAME_BYTES(value, alone, count * size); /* with positions and without */
+            try_across(loops, t, x, n, lines, 0, down, value);
+            try_across(loops, t, x, n, lines, 5, down, value);
             for (int64_t i = 0; i < count; i++)
                 SAME_BYTES(value + i * size, x + (i / n * n + order[i]) * size, size);
             if (level > 1) {
