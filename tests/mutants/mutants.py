@@ -3969,4 +3969,8 @@ MUTANTS = [
      "line && lines && size && (n <= FEW_ROWS || step % PAGE != 0)", "unit/test_sort_lines"),
     ("rows_of_lines_with_minus_zero", "src/cpu/sort_kernels.c",
      "                   _mm512_cmpeq_epu##BITS##_mask(x, v.minus_zero); ", "                   0; ", "unit/test_sort_lines"),
+    ("sizes_of_one_axis_twice", "src/graph/leaf.c",
+     "taken[k] = true;", "taken[k] = false;", "python/test_refusals"),
+    ("long_names_compared_too", "src/text/nearness.c",
+     "if (n_a > NEAR_LONGEST || n_b > NEAR_LONGEST) return FTH__FAR;", "", "python/test_refusals"),
 ]

@@ -238,9 +238,11 @@ class Data(Case):
         v = g.input("v", np.ones((3, 4)), "image Channel")
         for wrong, word in (("imag", "did you mean 'image'?"), ("iamge", "did you mean 'image'?"), ("channel", "did you mean 'Channel'?"),
                             ("Y", "did you mean 'y'?"), ("image,Channel", 'spaces between them: "y x"'),
-                            ("z", "g.axis(..) first; declared are: image Channel y")):
+                            ("z", "g.axis(..) first; declared are: image Channel y"),
+                            ("z" * 90, "g.axis(..) first; declared are: image Channel y")):
             self.refused(lambda: v.sum(wrong), word, "AXIS_NAME")
-        for shape, word in (((4, 3), 'as "Channel image"'), ((3,), "the data have 1 axes"), ((3, 6), "compare the sizes")):
+        for shape, word in (((4, 3), 'as "Channel image"'), ((3,), "the data have 1 axes"), ((3, 6), "compare the sizes"),
+                            ((4, 4), "compare the sizes")):
             self.refused(lambda: g.input("w", np.ones(shape), "image Channel"), word, "AXIS_SIZE")
 
     def test_numbers_without_a_sign(self):
