@@ -620,6 +620,11 @@ def _whole(x, what):
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def _is_no(answer):
+    """False, NumPy's too; None and 0 go on."""
+    return isinstance(answer, (bool, np.bool_)) and not answer
+
+
 def _scalar(x):
     """The number of an array without axes, such as a run gives."""
     return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
@@ -677,10 +682,13 @@ def _dtype_number(dtype):
             name = None
     if name is None:
         shown = str(dtype) if isinstance(dtype, np.dtype) else repr(dtype)
-        wide = {"u64": "i8", "uint64": "i8", "float128": "f8", "longdouble": "f8", "complex256": "c16",
-                "clongdouble": "c16"}.get(shown if dtype.__class__ is not type else dtype.__name__)
+        plain = shown.strip("<>=|'") if dtype.__class__ is not type else dtype.__name__
+        instead = {"float128": 'x.astype("f8")', "longdouble": 'x.astype("f8")', "complex256": 'x.astype("c16")',
+                   "clongdouble": 'x.astype("c16")'}.get(plain)
+        if plain in ("u64", "u8", "uint64"):
+            instead = 'x.astype("i8") holds numbers up to 2^63-1, x.astype("f8") rounds larger ones'
         raise Error(f"there is no dtype {shown}", "DTYPE_OP",
-                    (f'convert an array: x.astype("{wide}"); ' if wide else "") + "dtypes are " + " ".join(DTYPES))
+                    (f"convert an array: {instead}; " if instead else "") + "dtypes are " + " ".join(DTYPES))
     return DTYPES[name][0]
 
 
@@ -2409,8 +2417,7 @@ class Plan:
                 if progress is None:
                     return True
                 c = p.contents
-                return progress(Progress(c.fraction, c.elapsed_s, c.remaining_s, c.rate,
-                                         _text(c.what))) is not False
+                return not _is_no(progress(Progress(c.fraction, c.elapsed_s, c.remaining_s, c.rate, _text(c.what))))
             except BaseException as e:
                 ours.raised = e
                 return False
@@ -4949,8 +4956,8 @@ class _Spatial(_Exported):
                 if progress is None or "event" in p or failed:
                     return
                 numbers = {k: v for k, v in p.items() if isinstance(v, float) and k not in ("t", "eta_s")}
-                if progress(SpatialProgress(p["stage"], p["iter"], p["total"], p["eta_s"], p.get("what", ""),
-                                            numbers)) is False:
+                if _is_no(progress(SpatialProgress(p["stage"], p["iter"], p["total"], p["eta_s"], p.get("what", ""),
+                                                   numbers))):
                     failed.append(None)
             except BaseException as e:
                 failed.append(e)

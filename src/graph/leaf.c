@@ -326,7 +326,7 @@ fth_val fth_const_like_(fth_site site, fth_val like, double value)
 fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im)
 {
     const bool whole = fth_dtype_is_int(dtype) || dtype == FTH_BOOL;
-    const bool fits = re >= -9223372036854774784.0 && re <= 9223372036854774784.0;
+    const bool fits = re >= -9223372036854775808.0 && re <= 9223372036854774784.0;
     const int64_t integer = whole && fits ? (int64_t)re : 0;
     if (g && whole && (!fits || (double)integer != re))
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR,

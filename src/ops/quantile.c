@@ -20,8 +20,10 @@ static fth_val between(fth_site site, fth_val a, fth_val b, double part)
     const fth_val step = fth__map2(site, FTH_EW_MUL, fth__map2(site, FTH_EW_SUB, b, a), by);
     const fth_val x =
         low ? fth__map2(site, FTH_EW_ADD, a, step) : fth__map2(site, FTH_EW_SUB, b, step);
-    /* two equal infinities have no difference */
-    return fth_map_(site, FTH_EW_SELECT, fth__map2(site, FTH_EW_EQ, a, b), a, x);
+    /* two equal infinities have no difference; all the way from a number to one is infinite */
+    const fth_val lost = fth_map_(site, FTH_EW_ISNAN, x, (fth_val){0}, (fth_val){0}),
+                  found = fth_map_(site, FTH_EW_SELECT, lost, fth__map2(site, FTH_EW_ADD, a, b), x);
+    return fth_map_(site, FTH_EW_SELECT, fth__map2(site, FTH_EW_EQ, a, b), a, found);
 }
 
 fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q)

@@ -1,10 +1,13 @@
 /* topk.c - the k largest or smallest elements along an axis, in order, and their positions.
  *
- * A list of the best k so far, kept in order: an element is compared with the last of them first,
- * and most go no further. Equal elements keep their order; NaN counts as worse than any number.
+ * Of few, a list of the best k so far, kept in order. Of many, up to twice as many candidates, of
+ * which the best k are sorted out now and then. Either way an element is compared with the last of
+ * the best first, and most go no further. Equal elements keep their order; NaN counts as worse than
+ * any number.
  */
 #include "base/assert.h"
 #include "base/checked.h"
+#include "ops/asking.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 #include "ops/order.h"
@@ -49,9 +52,14 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
+/* Elements of a list that is kept in order: an insertion moves half of it. */
+enum { FEW = 128 };
+
+/* Candidates, and as much again to sort them. */
 static uint64_t scratch(const fth_call *call)
 {
-    return sizeof(fth__keyed) * (uint64_t)call->node->out[0].size[dim_of(call->node)];
+    const uint64_t k = (uint64_t)call->node->out[0].size[dim_of(call->node)];
+    return sizeof(fth__keyed) * (k <= FEW ? k : 4 * k);
 }
 
 /* Put x behind everything that is not worse; the last of k falls off. */
@@ -92,26 +100,59 @@ static bool any_before(bool real, bool down, int64_t m, const fth__run *x, const
     return any;
 }
 
+/* The best of a line, in order, in `held` places of `at`. */
+typedef struct best {
+    fth__keyed *at;
+    int64_t k, held;
+    bool sorted; /* k of them are there, in order, before the rest */
+} best;
+
+/* The best k of the candidates, in order. */
+static void settle(best *b)
+{
+    fth__keyed *other = b->at + 2 * b->k;
+    const fth__keyed *sorted = fth__order_sort(b->at, other, b->held);
+    const int64_t n = fth__min_i64(b->k, b->held);
+    if (sorted != b->at) memcpy(b->at, sorted, (size_t)n * sizeof *sorted);
+    b->held = n;
+    b->sorted = n == b->k;
+}
+
+static void take(best *b, fth__keyed x)
+{
+    if (b->sorted && x.key >= b->at[b->k - 1].key) return;
+    if (b->k <= FEW) {
+        insert(b->at, &b->held, b->k, x);
+        b->sorted = b->held == b->k;
+        return;
+    }
+    b->at[b->held++] = x;
+    if (b->held == 2 * b->k) settle(b);
+}
+
 static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line, int64_t step,
-                      int64_t n, fth__keyed *best, int64_t k)
+                      int64_t n, best *b, fth__asking *ask)
 {
     const bool real = fth_dtype_is_real(t), down = attr->largest != 0;
-    int64_t held = 0;
     fth__run run, last;
+    b->held = 0;
+    b->sorted = false;
     for (int64_t a = 0; a < n; a += FTH__RUN) {
         const int64_t m = fth__min_i64(FTH__RUN, n - a);
+        if (!fth__asking_on(ask, (double)m)) return;
         fth__load_run(t, line + a * step, step, m, &run);
-        if (held == k) {
-            fth__load_run(t, line + best[k - 1].index * step, step, 1, &last);
+        if (b->sorted) {
+            fth__load_run(t, line + b->at[b->k - 1].index * step, step, 1, &last);
             if (!any_before(real, down, m, &run, &last)) continue;
         }
         for (int64_t i = 0; i < m; i++) {
             const uint64_t key =
                 real ? fth__order_real(run.f[i], down) : fth__order_int(run.i[i], down);
-            if (held < k || key < best[k - 1].key) insert(best, &held, k, (fth__keyed){key, a + i});
+            take(b, (fth__keyed){key, a + i});
         }
     }
-    FTH_ASSERT(held == k); /* infer refused shorter axes */
+    if (b->k > FEW) settle(b);
+    FTH_ASSERT(b->held == b->k); /* infer refused shorter axes */
 }
 
 static fth_status run(const fth_call *call)
@@ -121,7 +162,7 @@ static fth_status run(const fth_call *call)
     const fth_tile *in = &call->in[0], *out = &call->out[0], *place = &call->out[1];
     const int dim = dim_of(node);
     const int64_t size = fth_dtype_size(t), step = in->stride[dim] * size, k = out->extent[dim];
-    fth__keyed *best = call->scratch;
+    best found = {.at = call->scratch, .k = k};
     const char *base = in->data;
     fth__loop l = {0};
     FTH_ASSERT(k == node->out[0].size[dim] && in->extent[dim] == node->in[0].size[dim]);
@@ -132,15 +173,17 @@ static fth_status run(const fth_call *call)
         fth__loop_add(&l, out->extent[i], in->stride[i] * size, out->stride[i] * size,
                       place->stride[i] * (int64_t)sizeof(int64_t), 0);
     }
+    fth__asking ask = fth__asking_elements(call, 1.0);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
         const char *line = base + l.at[0];
-        line_best(node->attr, t, line, step, in->extent[dim], best, k);
+        line_best(node->attr, t, line, step, in->extent[dim], &found, &ask);
+        if (ask.off) break;
         for (int64_t i = 0; out->data && i < k; i++)
             memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size,
-                   line + best[i].index * step, (size_t)size);
+                   line + found.at[i].index * step, (size_t)size);
         for (int64_t i = 0; place->data && i < k; i++)
             ((int64_t *)(void *)((char *)place->data + l.at[2]))[i * place->stride[dim]] =
-                best[i].index;
+                found.at[i].index;
     }
     return FTH_OK;
 }

@@ -369,16 +369,17 @@ static bool is_odd(const fth_node *n)
  * in every pass over it. Numbers of as many lines as a vector of f32 has lanes push each other out
  * of the first cache where lines are a page or more apart; lines of 64 have a kernel of their own.
  * Other lengths were measured with 360 points, of which that cache holds as many lines. */
-static double line_share(const fth_node *n)
+static double line_share(const fth__rates *r, const fth_node *n)
 {
     enum { FIRST_CACHE = 48 << 10, PAGE = 4096, OWN = 64, BESIDE = 128 };
     const bool wide = fth__is_wide(n->in[0].dtype);
     const int axes = ((const fth__fft_attr *)n->attr)->n, number = wide ? 16 : 8;
     fth__fft_axis axis[FTH__FFT_AXES];
-    bool far = false;
+    double longest = 0.0;
     fth__fft_axes(n, axis);
-    for (int i = 0; i < axes; i++) far |= axis[i].points * number > FIRST_CACHE;
-    if (far) return 1.4;
+    for (int i = 0; i < axes; i++) longest = fmax(longest, (double)(axis[i].points * number));
+    const bool within = 2.0 * longest < r->of[FTH__RATE_CORE_CACHE] * 1048576.0;
+    if (longest > FIRST_CACHE) return within ? (wide ? 2.2 : 1.4) : wide ? 4.5 : 2.2;
     if (axes > 1) return 1.0;
     if (is_odd(n))
         return fth__fft_is_smooth(axis[0].points) && axis[0].points * BESIDE > FIRST_CACHE ? 1.2
@@ -428,12 +429,25 @@ static double column_share(const fth_node *n)
     return meet && (fth__is_wide(n->in[0].dtype) || is_odd(n)) ? 1.4 : 1.0;
 }
 
+/* Roots of long lines, which every call makes anew: of f64 each is computed. */
+static double roots_made(const fth_node *n)
+{
+    enum { OF_F32 = 4, OF_F64 = 12 };
+    fth__fft_axis axis[FTH__FFT_AXES];
+    double points = 0.0;
+    fth__fft_axes(n, axis);
+    for (int i = 0; i < ((const fth__fft_attr *)n->attr)->n; i++)
+        if (axis[i].points > FTH__FFT_LANES) points += (double)fth__fft_steps_of(axis[i].points);
+    return points * (fth__is_wide(n->in[0].dtype) ? OF_F64 : OF_F32);
+}
+
 static double fft_seconds(const fth__rates *r, const fth_call *call, double flops)
 {
     const fth_node *n = call->node;
     const bool real = fth_dtype_is_real(n->in[0].dtype) || fth_dtype_is_real(n->out[0].dtype);
-    const double times = (real ? 0.5 : 1.0) * line_share(n) * column_share(n) * chirp_share(n);
-    return fth__rate_seconds(r, fft_rate(n, real), times * flops);
+    const double times = (real ? 0.5 : 1.0) * line_share(r, n) * column_share(n) * chirp_share(n);
+    return fth__rate_seconds(r, fft_rate(n, real), times * flops) +
+           fth__rate_seconds(r, FTH__RATE_LOOP, roots_made(n));
 }
 
 typedef struct class_of {
@@ -452,7 +466,6 @@ static const class_of classes[] = {
     {&fth__op_index, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_expand, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
     {&fth__op_spread, FTH__RATE_LIGHT_F32, FTH__RATE_LIGHT_F32, 1.0},
-    {&fth__op_reduce, FTH__RATE_REDUCE, FTH__RATE_REDUCE, 1.0},
 };
 
 /* Operations of the engine; others have kernels of their own and count their flops as they like. */

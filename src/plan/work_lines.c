@@ -9,6 +9,7 @@
 #include "cpu/sort.h"
 #include "ops/build.h"
 #include "ops/ranked.h"
+#include "ops/reduce.h"
 #include "plan/plan.h"
 #include "plan/work.h"
 
@@ -106,14 +107,18 @@ static double key_with_place(const lines *l)
     return l->size <= 2.0 ? 4.0 : 8.0;
 }
 
+static double radix_passes(const lines *l)
+{
+    return l->size <= 2.0 ? l->size : l->size <= 4.0 ? 3.0 : 6.0;
+}
+
 /* radix.c: passes over digits of 8 bits, of 11 where elements are larger than two bytes; a table
  * is added up for each digit of each line. Bytes are counted and written. Positions are looked up
  * in the line in every pass. */
 static double radix_units(const lines *l, bool places)
 {
     enum { OF_A_PASS = 18, COUNTED = 11, WITH_PLACES = 32, TABLE = 5600 };
-    const double passes = l->size <= 2.0 ? l->size : l->size <= 4.0 ? 3.0 : 6.0;
-    return passes * l->count *
+    return radix_passes(l) * l->count *
            (l->n * (places          ? (l->size <= 2.0 ? 13.0 : WITH_PLACES)
                     : l->size < 2.0 ? COUNTED
                                     : OF_A_PASS) +
@@ -164,17 +169,20 @@ static double sort_seconds(const fth__plan_work *w)
                          : l.n > FEW_ROWS ? 3.0
                                           : 0.0);
     }
-    /* lines across memory are brought beside each other and taken back */
+    /* lines across memory are brought beside each other and taken back; what positions choose from
+     * a line beyond the cache comes late, in every pass */
+    const bool late = places && l.n * l.size > w->r->of[FTH__RATE_CACHE] * 1048576.0;
     return fth__rate_seconds(w->r, places ? FTH__RATE_RADIX_PLACES : FTH__RATE_RADIX,
                              places ? radix_units(&l, true) : long_units(&l)) +
-           moving(w, l.across ? 2.0 * l.n * l.count : 0.0);
+           moving(w, l.across ? 2.0 * l.n * l.count : 0.0) +
+           loop(w, late ? 2.0 * l.size * l.n * l.count * radix_passes(&l) : 0.0);
 }
 
 /* Short lines by the network, which puts only the first; of longer ones an element is compared with
  * the last of the best, and with all of them as often as it is one of them. */
 static double topk_seconds(const fth__plan_work *w)
 {
-    enum { INSERTED = 27 };
+    enum { FEW = 128, INSERTED = 27, SORTED_OUT = 105 };
     const fth__topk_attr *attr = w->call->node->attr;
     const fth_desc *in = &w->call->node->in[0];
     const lines l = lines_of(w->call, fth_desc_find(in, attr->axis));
@@ -182,7 +190,8 @@ static double topk_seconds(const fth__plan_work *w)
     const double k = to < 0 ? 1.0 : fmin(l.n, (double)w->call->out[0].extent[to]);
     if (in_groups(&l, FTH__SORT_FEW))
         return network_seconds(w, &l, 6.0 * k / l.n - 2.3, key_with_place(&l), l.size > 4.0);
-    return selecting(w, l.count * (0.4 * l.n + INSERTED * k * (1.0 + log(l.n / fmax(1.0, k)))));
+    return selecting(w, l.count * (0.4 * l.n + (k <= FEW ? INSERTED : SORTED_OUT) * k *
+                                                   (1.0 + log(l.n / fmax(1.0, k)))));
 }
 
 /* Short lines by the network; longer ones by counting what lies between keys of a sample, twice or
@@ -365,6 +374,30 @@ static double scatter_seconds(const fth__plan_work *w)
     return scatter(w, 1.2, 4.4, 25.0); /* NaN and both zeros have their order */
 }
 
+/* ---- means and exponentials of lines ---- */
+
+/* Lines are read twice; those that lie side by side by vectors of them. */
+static double variance_seconds(const fth__plan_work *w)
+{
+    enum { OF_A_LINE = 15 };
+    const lines l = lines_of(w->call, fth__reduce_dim(w->call->node));
+    const double elements = l.n * l.count, each = l.across ? 3.3 : l.size < 8.0 ? 6.5 : 3.6;
+    return fth__rate_seconds(w->r, FTH__RATE_REDUCE, each * elements) +
+           loop(w, l.across ? 0.0 : OF_A_LINE * l.count);
+}
+
+/* Exponentials in f64, whatever the elements are. Other reductions are counted by their class. */
+static double reduce_seconds(const fth__plan_work *w)
+{
+    enum { OF_A_LINE = 350 };
+    const fth__reduce_attr *attr = w->call->node->attr;
+    if (attr->red != FTH_RED_LOGSUMEXP) return fth__rate_seconds(w->r, FTH__RATE_REDUCE, w->flops);
+    const lines l = lines_of(w->call, fth__reduce_dim(w->call->node));
+    const double elements = l.n * l.count, each = l.across ? 1.65 : l.size < 8.0 ? 5.0 : 2.7;
+    return fth__rate_seconds(w->r, FTH__RATE_EXP_F64, each * elements) +
+           loop(w, l.across ? 0.0 : OF_A_LINE * l.count);
+}
+
 typedef struct row {
     const fth_op *op;
     double (*seconds)(const fth__plan_work *w);
@@ -377,6 +410,8 @@ static const row rows[] = {
     {&fth__op_argreduce, argreduce_seconds},
     {&fth__op_scan, scan_seconds},
     {&fth__op_histogram, histogram_seconds},
+    {&fth__op_variance, variance_seconds},
+    {&fth__op_reduce, reduce_seconds},
     {&fth__op_collect_extreme, collect_extreme_seconds},
     {&fth__op_collect, collect_seconds},
     {&fth__op_gather, gather_seconds},

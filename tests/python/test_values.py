@@ -359,6 +359,27 @@ class Moving(unittest.TestCase):
         np.testing.assert_array_equal(x.quantile("n", 0.3).numpy(), np.quantile(a, 0.3, axis=1))
         np.testing.assert_array_equal(x.median("n").numpy(), np.quantile(a, 0.5, axis=1))
 
+    def test_median_beside_infinity(self):
+        inf = np.inf
+        for line in ([1, inf], [-inf, 1], [-inf, inf], [inf, inf], [1, np.nan], [-inf, -inf, 2, 3]):
+            g = fathom.Graph()
+            g.axes(n=len(line))
+            x = g.input("a", np.array(line), "n")
+            with np.errstate(invalid="ignore"):
+                np.testing.assert_array_equal(x.median("n").numpy(), np.median(line))
+        g = fathom.Graph()
+        g.axes(n=2)
+        x = g.input("a", np.array([1, inf]), "n")
+        self.assertEqual([x.quantile("n", q).item() for q in (0.0, 0.25, 0.75, 1.0)], [1, inf, inf, inf])
+
+    def test_least_integer(self):
+        least = np.iinfo("i8").min
+        g = fathom.Graph()
+        g.axes(n=2)
+        x = g.input("a", np.array([least, 5]), "n")
+        np.testing.assert_array_equal(x.clip(least, 3).numpy(), [least, 3])
+        np.testing.assert_array_equal((x >= float(least)).numpy(), [True, True])
+
     def test_scatter_and_collect(self):
         rng = np.random.default_rng(4)
         a, at = rng.normal(size=(50, 3)), rng.integers(0, 5, 50)

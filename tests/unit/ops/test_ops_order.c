@@ -274,6 +274,9 @@ TEST(long_sort_and_topk_of_every_dtype)
     try_long(FTH_F32, false, 60001, 60001);
     try_long(FTH_F64, true, 20001, 700); /* more than are chosen in rounds */
     try_long(FTH_F32, true, 150001, 500);
+    try_long(FTH_F64, false, 20001, 129); /* candidates are sorted out as soon as twice as many */
+    try_long(FTH_I32, true, 20001, 128);
+    try_long(FTH_F32, true, 40001, 20000);
     try_long(FTH_U16, false, 1500, 1000);
     try_long(FTH_U16, true, 3000, 3000);
     try_long(FTH_I16, false, 3000, 3000);

@@ -185,6 +185,24 @@ static fth_val five_neighbours(fth_val x)
 {
     return neighbours(x, 5);
 }
+static fth_val variance(fth_val x)
+{
+    return fth_variance(x, "j");
+}
+static fth_val log_sum(fth_val x)
+{
+    return fth_logsumexp(x, "j");
+}
+static fth_val half_of_the_best(fth_val x)
+{
+    fth_axis(x.graph, "k", fth_axis_size(x.graph, "j") / 2);
+    return fth_topk(x, "j", "k", true);
+}
+static fth_val some_of_the_best(fth_val x)
+{
+    fth_axis(x.graph, "k", 100);
+    return fth_topk(x, "j", "k", true);
+}
 static fth_val transformed(fth_val x)
 {
     fth_axis_like(x.graph, "j2", "j");
@@ -224,6 +242,13 @@ TEST(kernels_along_lines_are_told_apart)
     IS_TRUE(SECONDS(log_gamma, 512, 512) > 3.0 * SECONDS(sine, 512, 512));
     IS_TRUE(SECONDS(power, 512, 512) > 3.0 * SECONDS(sine, 512, 512));
     IS_TRUE(SECONDS(five_neighbours, 1 << 16, 512) < 1.5 * SECONDS(two_neighbours, 1 << 16, 512));
+    /* lines twice; exponentials of f64 */
+    IS_TRUE(SECONDS(variance, 512, 512) < 10.0 * SECONDS(summed, 512, 512));
+    IS_TRUE(SECONDS(log_sum, 512, 512) > 10.0 * SECONDS(summed, 512, 512));
+    IS_TRUE(SECONDS(half_of_the_best, 4, 1 << 18) > 10.0 * SECONDS(some_of_the_best, 4, 1 << 18));
+    /* each of few long lines is the more, by roots that are made for all */
+    IS_TRUE(SECONDS(transformed, 2, 1 << 16) >
+            1.5 * (SECONDS(transformed, 4, 1 << 16) - SECONDS(transformed, 2, 1 << 16)));
     /* 509 is a prime number: its transform is a convolution of 1024 */
     IS_TRUE(SECONDS(transformed, 1024, 509) > 2.5 * SECONDS(transformed, 1024, 512));
     context_free(ctx);
