@@ -214,7 +214,8 @@ static double step_seconds(walk *w, const fth__item *it)
     middle_call(p, it, &call);
     const double strides = fth__unit_strides(r, u);
     const bool spread = it->split_dim >= 0 || it->team;
-    const int workers = fth__item_workers(p, it, &call);
+    const double busy = fth__item_workers(p, it, &call);
+    const int workers = (int)ceil(busy);
     double near = 0.0, moves = 0.0, next = w->clock;
     uint32_t wanted = 0;
     for (int k = 0; k < u->node->n_in + u->node->n_out; k++) {
@@ -230,8 +231,7 @@ static double step_seconds(walk *w, const fth__item *it)
         moves += operand_seconds(w, it, &at, workers, strides, &next);
     }
     w->clock = next;
-    const double kernel = fth__unit_seconds(p, u, &call, wanted) / workers,
-                 computes = kernel + near;
+    const double kernel = fth__unit_seconds(p, u, &call, wanted) / busy, computes = kernel + near;
     const bool far = moves > 1.2 * near; /* some come from memory */
     const double calls = 1e-6 * (r->of[FTH__RATE_STEP] + (spread ? r->of[FTH__RATE_TEAM] : 0.0));
     double seconds = computes > moves ? computes : moves;

@@ -461,8 +461,9 @@ const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text);
 /* ---- split.c: how one step is spread over workers ---- */
 /* Decides for the shape of `call`; returns the workspace of the whole step. */
 uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call);
-/* Workers that a step keeps busy, as it was decided. */
-int fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call);
+/* Workers that a step keeps busy, as it was decided: between whole numbers where pieces do not come
+ * out even, as of three for two. */
+double fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call);
 /* Into how many pieces dimension dim of output 0 can be cut, each a multiple of *grid. */
 int64_t fth__call_pieces(const fth__unit *u, const fth_call *call, int dim, int64_t *grid);
 /* The same call with only [from, from+piece) of dimension dim of output 0. */

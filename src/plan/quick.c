@@ -110,16 +110,17 @@ static bool is_better(const trial *t, const fth__quick *q)
 }
 
 /* With the schedule of an axis at hand, whose smallest chunks take `least` bytes: its largest
- * chunks with so much room more. *bytes: what the last ones took; 0: none were larger. */
+ * chunks within `room`, or those. *bytes: what the last ones took; 0: none were larger. */
 static fth_status try_room(fth_plan *p, const fth__quick *whole, fth_axis_id axis, uint64_t least,
                            uint64_t room, uint64_t *bytes, fth__quick *q, fth_err *err)
 {
     const uint64_t last = *bytes;
     *bytes = 0;
-    if (least + room >= whole->bytes) return FTH_OK;
+    if (room < least) room = least;
+    if (room >= whole->bytes) return FTH_OK;
     fth__plan_smallest_chunks(p);
     FTH_TRY(fth__plan_measure(p, bytes, err));
-    FTH_TRY(fth__plan_largest_chunks(p, 0, least + room, err));
+    FTH_TRY(fth__plan_largest_chunks(p, 0, room, err));
     FTH_TRY(fth__plan_measure(p, bytes, err));
     if (*bytes == last) return FTH_OK;
     const trial t = look(p, *bytes);
@@ -147,7 +148,8 @@ static fth_status cut_axis(fth_plan *p, fth_axis_id axis, uint64_t *least, fth_e
     return s;
 }
 
-/* Chunks of one axis, from those of a core's cache up. */
+/* Chunks of one axis, from those of a core's cache up: by powers of two, as grids are, so that
+ * workers share them evenly. */
 static fth_status try_axis(fth_plan *p, const fth__quick *whole, fth_axis_id axis, fth__quick *q,
                            fth_err *err)
 {
@@ -167,7 +169,7 @@ static fth_status try_halves(fth_plan *p, const fth__quick *whole, fth__quick *q
     FTH_TRY(cut_axis(p, q->axis, &least, err));
     while (least > 0 && q->bytes < last && q->bytes / 2 > least) {
         uint64_t bytes = last = q->bytes;
-        FTH_TRY(try_room(p, whole, q->axis, least, last / 2 - least, &bytes, q, err));
+        FTH_TRY(try_room(p, whole, q->axis, least, last / 2, &bytes, q, err));
     }
     return FTH_OK;
 }

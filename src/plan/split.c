@@ -11,6 +11,7 @@
 #include "ops/fused.h"
 #include "plan/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -151,7 +152,7 @@ static int64_t least_pieces(const fth_plan *p, const fth__unit *u, bool spread)
     return (is_product(u) ? 2 : 1) * (int64_t)p->threads;
 }
 
-int fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call)
+double fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *call)
 {
     const fth__unit *u = &p->unit[it->unit];
     int64_t piece = 0, all = 0;
@@ -164,8 +165,9 @@ int fth__item_workers(const fth_plan *p, const fth__item *it, const fth_call *ca
         piece = fth__dot_strip(&s);
         all = s.out == FTH__DOT_COLS ? s.n.size : s.m.size;
     }
-    if (piece == 0) return p->threads;
-    return (int)fth__max_i64(fth__min_i64(fth__ceil_div_i64(all, piece), p->threads), 1);
+    if (piece == 0 || all == 0) return p->threads;
+    const int64_t turns = fth__ceil_div_i64(fth__ceil_div_i64(all, piece), p->threads);
+    return fmax(1.0, (double)all / (double)(turns * piece));
 }
 
 /* Decide for the shape of `call`; returns the bytes of workspace of the whole step. */
