@@ -216,5 +216,9 @@ double peer_python_tell(peer_python *p, const char *line); /* another word than 
 uint64_t peer_python_bytes(const peer_python *p); /* it grew by at most; 0: it does not say */
 double peer_python_kernels(const peer_python *p); /* of those seconds, a device's; 0: likewise */
 void peer_python_stop(peer_python *p);
+/* The pair of a program and its peer, or a note that the peer is not there (NULL: why); then both
+ * are stopped. */
+void bench_against_python(bench *b, const bench_pair *pair, bench_program *p, peer_python *peer,
+                          const char *why);
 
 #endif

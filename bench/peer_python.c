@@ -99,3 +99,14 @@ void peer_python_stop(peer_python *p)
     if (p->child > 0) waitpid(p->child, NULL, 0);
     free(p);
 }
+
+void bench_against_python(bench *b, const bench_pair *pair, bench_program *p, peer_python *peer,
+                          const char *why)
+{
+    if (!peer)
+        bench_note(b, "SKIP %s: %s", pair->name, why);
+    else if (p->status == FTH_OK)
+        bench_pairs(b, pair);
+    if (peer) peer_python_stop(peer);
+    bench_close(p);
+}

@@ -118,12 +118,7 @@ static void one(bench *b, const places_case *c)
                              .arg = &r,
                              .planned = r.p.planned,
                              .measured = r.p.measured};
-    if (r.numpy && r.p.status == FTH_OK)
-        bench_pairs(b, &pair);
-    else if (!r.numpy)
-        bench_note(b, "SKIP %s: %s", pair.name, why);
-    if (r.numpy) peer_python_stop(r.numpy);
-    bench_close(&r.p);
+    bench_against_python(b, &pair, &r.p, r.numpy, why);
     free(x);
     free(y);
     free(at);
