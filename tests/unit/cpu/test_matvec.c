@@ -109,4 +109,60 @@ TEST(bits_are_those_of_lanes_and_tiles)
     }
 }
 
+/* Small whole numbers, of which every order makes the same sum. */
+#define DEFINE_TRY_COMPLEX(type, dtype, part)                                                      \
+    static void try_##type(t_random *r, int64_t m, int64_t k, int64_t tile_k, bool cols, bool add, \
+                           int64_t step)                                                           \
+    {                                                                                              \
+        const int64_t outer = cols ? k : m, ld = (cols ? m : k) + 3, of_y = m * step + 16;         \
+        type *a = malloc((size_t)(outer * ld + 16) * sizeof *a),                                   \
+             *x = malloc((size_t)(k + 16) * sizeof *x), *y = malloc((size_t)of_y * sizeof *y),     \
+             *z = malloc((size_t)of_y * sizeof *z);                                                \
+        IS_TRUE(a &&x &&y &&z);                                                                    \
+        for (int64_t i = 0; i < outer * ld + 16; i++)                                              \
+            a[i] = (type){(part)t_random_i64(r, -4, 4), (part)t_random_i64(r, -4, 4)};             \
+        for (int64_t i = 0; i < k + 16; i++)                                                       \
+            x[i] = (type){(part)t_random_i64(r, -4, 4), (part)t_random_i64(r, -4, 4)};             \
+        for (int64_t i = 0; i < of_y; i++) y[i] = z[i] = (type){(part)i, (part)-i};                \
+        fth__cpu_matvec(dtype,                                                                     \
+                        &(fth__matvec){.m = m,                                                     \
+                                       .k = k,                                                     \
+                                       .tile_k = tile_k,                                           \
+                                       .ld = ld,                                                   \
+                                       .step = step,                                               \
+                                       .a = a,                                                     \
+                                       .x = x,                                                     \
+                                       .y = y,                                                     \
+                                       .add = add},                                                \
+                        cols);                                                                     \
+        for (int64_t i = 0; i < m; i++) {                                                          \
+            type sum = add ? z[i * step] : (type){0, 0};                                           \
+            for (int64_t j = 0; j < k; j++) {                                                      \
+                const type u = cols ? a[j * ld + i] : a[i * ld + j], v = x[j];                     \
+                sum.re += u.re * v.re - u.im * v.im;                                               \
+                sum.im += u.re * v.im + u.im * v.re;                                               \
+            }                                                                                      \
+            z[i * step] = sum;                                                                     \
+        }                                                                                          \
+        for (int64_t i = 0; i < of_y; i++) IS_TRUE(y[i].re == z[i].re && y[i].im == z[i].im);      \
+        free(a);                                                                                   \
+        free(x);                                                                                   \
+        free(y);                                                                                   \
+        free(z);                                                                                   \
+    }
+DEFINE_TRY_COMPLEX(fth_c64, FTH_C64, float)
+DEFINE_TRY_COMPLEX(fth_c128, FTH_C128, double)
+
+TEST(complex_numbers)
+{
+    static const int64_t sums[] = {0, 1, 3, 4, 5, 16, 17, 40};
+    t_random r = t_random_make(2);
+    for (size_t j = 0; j < sizeof sums / sizeof *sums; j++)
+        for (int how = 0; how < 8; how++)
+            for (int64_t m = 0; m < 6; m++) {
+                try_fth_c64(&r, m, sums[j], 16, how & 1, how & 2, how & 4 ? 3 : 1);
+                try_fth_c128(&r, m, sums[j], 16, how & 1, how & 2, how & 4 ? 3 : 1);
+            }
+}
+
 TEST_MAIN()

@@ -187,6 +187,34 @@ TEST(where_a_kernel_asks_itself)
     cancelled_inside(&asking, 2);
 }
 
+/* A tile that waits to be told, whoever computes it, and gives up after three seconds. */
+static atomic_int gave_up;
+static fth_status waiting_run(const fth_call *call)
+{
+    for (int i = 0; i < 600; i++) {
+        if (fth_team_cancelled(call->team)) return FTH_OK;
+        nap(5);
+    }
+    gave_up++;
+    return FTH_OK;
+}
+
+TEST(where_kernels_of_other_workers_ask)
+{
+    static const fth_op waits = {
+        .name = "waits", .infer = like_infer, .relation = same, .flops = much, .run = waiting_run};
+    for (int threads = 1; threads <= 3; threads++) {
+        bench b;
+        open_bench(&b, &waits, threads);
+        gave_up = 0;
+        patience w = {.until = now() + 0.1};
+        IS(fth_run(b.plan, &b.sink, &(fth_run_options){impatient, &w}, NULL, NULL),
+           FTH_E_CANCELLED);
+        EQ_I64(gave_up, 0);
+        close_bench(&b);
+    }
+}
+
 /* One line is one tile: its passes are asked between, not the step alone. The time is that of the
  * processor, so that a busy machine cannot make it fail; the whole sort takes ten times as long. */
 TEST(inside_of_a_long_sort)
