@@ -12,6 +12,11 @@ static fth_val as_f64(fth_site site, fth_val x)
     return fth_val_dtype(x) == FTH_F64 ? x : fth_cast_(site, x, FTH_F64);
 }
 
+static fth_val map1(fth_site site, fth_ew op, fth_val x)
+{
+    return fth_map_(site, op, x, (fth_val){0}, (fth_val){0});
+}
+
 /* A part of the way from a to b, from the nearer end: exact at both, and never falling. */
 static fth_val between(fth_site site, fth_val a, fth_val b, double part)
 {
@@ -20,10 +25,12 @@ static fth_val between(fth_site site, fth_val a, fth_val b, double part)
     const fth_val step = fth__map2(site, FTH_EW_MUL, fth__map2(site, FTH_EW_SUB, b, a), by);
     const fth_val x =
         low ? fth__map2(site, FTH_EW_ADD, a, step) : fth__map2(site, FTH_EW_SUB, b, step);
-    /* two equal infinities have no difference; all the way from a number to one is infinite */
-    const fth_val lost = fth_map_(site, FTH_EW_ISNAN, x, (fth_val){0}, (fth_val){0}),
-                  found = fth_map_(site, FTH_EW_SELECT, lost, fth__map2(site, FTH_EW_ADD, a, b), x);
-    return fth_map_(site, FTH_EW_SELECT, fth__map2(site, FTH_EW_EQ, a, b), a, found);
+    const fth_val end = low ? a : b, other = low ? b : a;
+    /* two equal infinities have no difference, and beside one all the way is infinite */
+    const fth_val lost = fth__map2(site, FTH_EW_AND, map1(site, FTH_EW_ISNAN, x),
+                                   map1(site, FTH_EW_ISFINITE, other));
+    const fth_val at_end = fth__map2(site, FTH_EW_OR, fth__map2(site, FTH_EW_EQ, a, b), lost);
+    return fth_map_(site, FTH_EW_SELECT, at_end, end, x);
 }
 
 fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q)
@@ -54,7 +61,6 @@ fth_val fth_quantile_(fth_site site, fth_val v, const char *axis, double q)
     if (mixes) x = between(site, x, as_f64(site, fth_out_(site, at, 1)), place - (double)lo);
     if (!real) return x;
     const fth_val last = as_f64(site, fth_out_(site, at, ranks - 1)); /* NaN if any element is */
-    x = fth_map_(site, FTH_EW_SELECT,
-                 fth_map_(site, FTH_EW_ISNAN, last, (fth_val){0}, (fth_val){0}), last, x);
+    x = fth_map_(site, FTH_EW_SELECT, map1(site, FTH_EW_ISNAN, last), last, x);
     return t == FTH_F64 ? x : fth_cast_(site, x, t);
 }

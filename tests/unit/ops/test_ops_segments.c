@@ -140,9 +140,11 @@ static void try_quantile(fth_dtype t, int64_t n, double q)
         put_sorted(FTH_F64, line, 0, n, 1);
         const double place = q * (double)(n - 1), part = place - floor(place);
         const double lo = line[(int64_t)floor(place)], hi = line[(int64_t)ceil(place)];
-        const double want = lo == hi     ? lo
-                            : part < 0.5 ? lo + (hi - lo) * part
-                                         : hi - (hi - lo) * (1 - part);
+        const double on_line = lo == hi     ? lo
+                               : part < 0.5 ? lo + (hi - lo) * part
+                                            : hi - (hi - lo) * (1 - part);
+        /* between a number and an infinity all is infinite, between two of them nothing is known */
+        const double want = isnan(on_line) ? lo + hi : on_line;
         const double unit = t == FTH_BF16 ? 8e-3 : t == FTH_F16 ? 1e-3 : t == FTH_F32 ? 1e-7 : 0.0;
         if (nan || isnan(want))
             IS_TRUE(isnan(got[a]));
