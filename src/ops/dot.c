@@ -288,8 +288,8 @@ static bool has_marks(const fth__dot_shape *s)
 
 /* For every strip BLAS copies the other operand again: two strips of 512 lines take 2 % longer than
  * one call, four of 256 up to 9 %, so there are four only where they are long. Whole blocks of 24
- * lines are what the kernels of OpenBLAS 0.3.21 (Haswell, SkylakeX, Sandybridge, Prescott) begin
- * and end with: their products by strips have the bits of one call. */
+ * lines are what the kernels of OpenBLAS 0.3.21 (Haswell, SkylakeX, Sandybridge, and of reals
+ * Prescott) begin and end with: their products by strips have the bits of one call. */
 enum {
     STRIP_BLOCK = 24,
     FEW_STRIPS = 2,

@@ -7,6 +7,10 @@
 
 #include "ops/scalar.h"
 
+/* Best elements that topk keeps in order, each insertion moving half of them; of more, candidates
+ * are sorted out. */
+enum { FTH__TOPK_FEW = 128 };
+
 typedef struct fth__keyed {
     uint64_t key;
     int64_t index;

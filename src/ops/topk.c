@@ -52,14 +52,11 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
-/* Elements of a list that is kept in order: an insertion moves half of it. */
-enum { FEW = 128 };
-
 /* Candidates, and as much again to sort them. */
 static uint64_t scratch(const fth_call *call)
 {
     const uint64_t k = (uint64_t)call->node->out[0].size[dim_of(call->node)];
-    return sizeof(fth__keyed) * (k <= FEW ? k : 4 * k);
+    return sizeof(fth__keyed) * (k <= FTH__TOPK_FEW ? k : 4 * k);
 }
 
 /* Put x behind everything that is not worse; the last of k falls off. */
@@ -121,7 +118,7 @@ static void settle(best *b)
 static void take(best *b, fth__keyed x)
 {
     if (b->sorted && x.key >= b->at[b->k - 1].key) return;
-    if (b->k <= FEW) {
+    if (b->k <= FTH__TOPK_FEW) {
         insert(b->at, &b->held, b->k, x);
         b->sorted = b->held == b->k;
         return;
@@ -151,7 +148,7 @@ static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line,
             take(b, (fth__keyed){key, a + i});
         }
     }
-    if (b->k > FEW) settle(b);
+    if (b->k > FTH__TOPK_FEW) settle(b);
     FTH_ASSERT(b->held == b->k); /* infer refused shorter axes */
 }
 

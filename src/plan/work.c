@@ -83,6 +83,7 @@ static fth_axis_id inner_axis(const fth_desc *d)
  * soon at hand. */
 enum { FEW = 4096 };
 
+/* More than a copy. */
 static bool is_computed(const fth__program *pr)
 {
     return pr->n_instr > 0 || pr->tail_dim >= 0;

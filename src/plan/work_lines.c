@@ -8,6 +8,7 @@
 #include "cpu/radix.h"
 #include "cpu/sort.h"
 #include "ops/build.h"
+#include "ops/order.h"
 #include "ops/ranked.h"
 #include "ops/reduce.h"
 #include "plan/plan.h"
@@ -182,7 +183,7 @@ static double sort_seconds(const fth__plan_work *w)
  * the last of the best, and with all of them as often as it is one of them. */
 static double topk_seconds(const fth__plan_work *w)
 {
-    enum { FEW = 128, INSERTED = 27, SORTED_OUT = 105 };
+    enum { INSERTED = 27, SORTED_OUT = 105 };
     const fth__topk_attr *attr = w->call->node->attr;
     const fth_desc *in = &w->call->node->in[0];
     const lines l = lines_of(w->call, fth_desc_find(in, attr->axis));
@@ -190,7 +191,7 @@ static double topk_seconds(const fth__plan_work *w)
     const double k = to < 0 ? 1.0 : fmin(l.n, (double)w->call->out[0].extent[to]);
     if (in_groups(&l, FTH__SORT_FEW))
         return network_seconds(w, &l, 6.0 * k / l.n - 2.3, key_with_place(&l), l.size > 4.0);
-    return selecting(w, l.count * (0.4 * l.n + (k <= FEW ? INSERTED : SORTED_OUT) * k *
+    return selecting(w, l.count * (0.4 * l.n + (k <= FTH__TOPK_FEW ? INSERTED : SORTED_OUT) * k *
                                                    (1.0 + log(l.n / fmax(1.0, k)))));
 }
 
@@ -225,9 +226,9 @@ static double searchsorted_seconds(const fth__plan_work *w)
 
 /* ---- extremes and running sums ---- */
 
-/* Vectors along a line; short lines, and ends of others, element by element. Reals are asked for
- * NaN as well, which shows at the end of a line; integers find a place by a second look, narrow
- * ones in two readings. Lines beside each other by vectors of them. */
+/* Vectors along a line; short lines, and ends of others, element by element. Integers take longer
+ * than reals for an element and less for a line, which is not looked at for NaN; narrow ones are
+ * read twice. Lines beside each other by vectors of them. */
 static double argreduce_seconds(const fth__plan_work *w)
 {
     enum { SHORT = 64, OF_REALS = 33, OF_INTS = 12, VECTORS = 3 };
